@@ -24,22 +24,17 @@ type State =
 /**
  * One connection of a client. Requests, and refusals of other input, wait in one queue. `#proceed` decides what comes next.
  *
- * | state     | the connection              | next state                             |
- * |-----------|-----------------------------|----------------------------------------|
- * | waiting   | has nothing to answer       | running; closing with a refusal        |
- * | running   | runs a request              | answering; closing after a last answer |
- * | answering | has written an answer       | waiting; closing with a refusal        |
- * | closing   | has written its last answer | none: input is discarded               |
+ * | state     | the connection              | the timer limits                | next state                             |
+ * |-----------|-----------------------------|---------------------------------|----------------------------------------|
+ * | waiting   | has nothing to answer       | nothing                         | running; closing with a refusal        |
+ * | running   | runs a request              | the body, from its first read   | answering; closing after a last answer |
+ * | answering | has written an answer       | reading the answer              | waiting; closing with a refusal        |
+ * | closing   | has written its last answer | reading the answer, then LINGER | none: input is discarded               |
  *
  * `#run` enters `waiting` once the client has taken the answer. In each state, the connection may break.
  *
- * | in state  | the timer limits                | and then            |
- * |-----------|---------------------------------|---------------------|
- * | running   | the body, from its first read   | refuses it with 408 |
- * | answering | reading the answer              | destroys the socket |
- * | closing   | reading the answer, then LINGER | destroys the socket |
- *
- * No timer runs while a request waits for its turn or for its guard. Node and HeadClock time the head.
+ * The timer refuses a body with 408, and otherwise destroys the socket. None runs while a request waits for its turn or for
+ * its guard. Node and HeadClock time the head.
  *
  * | the refusal of | is sent                                                    |
  * |----------------|------------------------------------------------------------|

@@ -79,8 +79,8 @@ export class PublicServer {
     await inputIsRead();
     this.#state = 'finishing';
     await Promise.all([...this.#clients.values()].map((client) => client.answerTaken()));
-    // After this wait, the clients of waiting connections have read their answers and sent nothing else. Busy connections
-    // close after their answers.
+    // Each connection that is waiting has delivered its answers and got nothing since. The others close after their answer,
+    // because `isDraining` is true.
     for (const { isWaiting, socket } of this.#clients.values()) if (isWaiting) socket.destroy();
     this.#handshakes.closeAll();
   }
