@@ -65,7 +65,9 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     if (this.authOptions.hostDecides) return true;
     // In the service, the guard is bound globally and again by PlantsController: the second run finds the principal of the
     // first. A host may also pass the request on to another route, which requires another scope.
-    this.#authorize(context, principalOf(requestOf(context)) ?? (await this.#authenticate(context)));
+    const known = principalOf(requestOf(context));
+    const principal = known ?? (await this.#authenticate(context));
+    this.#authorize(context, principal);
     return true;
   }
 
