@@ -135,12 +135,8 @@ export class JwtVerifier extends TokenVerifier {
 }
 
 /**
- * Verifies a token, and returns its claims. If a token does not name its key, several keys may fit. jose then throws an
- * error that iterates over these keys:
- * https://github.com/panva/jose/blob/main/docs/jwks/local/functions/createLocalJWKSet.md
- *
- * As in jose, a wrong signature is no reason to fetch keys: an issuer announces a new key by its `kid` (OpenID Connect
- * Core 1.0 §10.1.1).
+ * Verifies a token, and returns its claims. As in jose, a wrong signature is no reason to fetch keys: an issuer announces
+ * a new key by its `kid` (OpenID Connect Core 1.0 §10.1.1).
  */
 async function verifyToken(token: string, keys: IssuerKeys, rules: JWTVerifyOptions): Promise<JWTPayload> {
   const findKey: JWTVerifyGetKey = (header, jws) => {
@@ -151,19 +147,33 @@ async function verifyToken(token: string, keys: IssuerKeys, rules: JWTVerifyOpti
   try {
     return (await jwtVerify(token, findKey, rules)).payload;
   } catch (error) {
-    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
-    for await (const key of error) {
-      try {
-        return (await jwtVerify(token, key, rules)).payload;
-      } catch (fault) {
-        // Another key may fit: this one has not signed the token, or jose cannot use it.
-        const isWrongKey =
-          fault instanceof errors.JWSSignatureVerificationFailed || !(fault instanceof errors.JOSEError);
-        if (!isWrongKey) throw fault;
-      }
-    }
-    throw new errors.JWSSignatureVerificationFailed();
+    if (error instanceof errors.JWKSMultipleMatchingKeys) return verifyWithEach(error, token, rules);
+    throw error;
   }
+}
+
+/**
+ * Verifies a token that does not name its key, so that several keys may fit. jose throws an error that iterates over these
+ * keys: https://github.com/panva/jose/blob/main/docs/jwks/local/functions/createLocalJWKSet.md
+ */
+async function verifyWithEach(
+  keys: errors.JWKSMultipleMatchingKeys,
+  token: string,
+  rules: JWTVerifyOptions,
+): Promise<JWTPayload> {
+  for await (const key of keys) {
+    try {
+      return (await jwtVerify(token, key, rules)).payload;
+    } catch (error) {
+      if (!isOfWrongKey(error)) throw error;
+    }
+  }
+  throw new errors.JWSSignatureVerificationFailed();
+}
+
+/** Returns whether another key may fit: this one has not signed the token, or jose cannot use it. */
+function isOfWrongKey(error: unknown): boolean {
+  return error instanceof errors.JWSSignatureVerificationFailed || !(error instanceof errors.JOSEError);
 }
 
 /** @throws {ContractException} if the keys cannot be fetched */
