@@ -48,8 +48,7 @@ interface Reload {
 export class IssuerKeys {
   readonly #logger = new Logger('Authentication');
   readonly #keySet: RemoteJWKSet;
-  /** Before the first reload, `begun` makes it due. */
-  #lastReload: Reload = { begun: -Infinity, succeeded: Promise.resolve(true), admitted: 0 };
+  #lastReload: Reload | undefined;
   /** True if the reload that ended last has failed. */
   #isFailing = false;
   /** The keys in use, as JSON. */
@@ -100,7 +99,8 @@ export class IssuerKeys {
 
   /** Reloads the keys if they are too old: the issuer may have withdrawn one. */
   async refresh(): Promise<void> {
-    const isDue = this.#isFailing || performance.now() - this.#lastReload.begun >= MAX_AGE;
+    const last = this.#lastReload;
+    const isDue = this.#isFailing || last === undefined || performance.now() - last.begun >= MAX_AGE;
     if (isDue) await this.#joinReload().succeeded;
   }
 
@@ -120,10 +120,12 @@ export class IssuerKeys {
 
   /** Joins the last reload while it is running or recent. Otherwise, begins the next one. */
   #joinReload(): Reload {
-    const begun = performance.now();
-    const isPast = !this.#keySet.reloading && begun - this.#lastReload.begun >= COOLDOWN;
-    if (isPast) this.#lastReload = { begun, succeeded: this.#load(), admitted: 0 };
-    return this.#lastReload;
+    const now = performance.now();
+    const last = this.#lastReload;
+    if (last !== undefined && (this.#keySet.reloading || now - last.begun < COOLDOWN)) return last;
+    const next: Reload = { begun: now, succeeded: this.#load(), admitted: 0 };
+    this.#lastReload = next;
+    return next;
   }
 
   /** Fetches the keys, and returns whether that has succeeded. Logs the first failure, and the first success after it. */
