@@ -244,7 +244,7 @@ export default [
     reason: 'A request without a body is 400 whatever its media type.',
     file: PIPE,
     find: 'if (!hasBody(request',
-    replace: 'assertJson(headers);\n  if (!hasBody(request',
+    replace: 'assertJson(sent);\n  if (!hasBody(request',
     spec: 'test/plants/plants',
     test: 'in this order',
   },

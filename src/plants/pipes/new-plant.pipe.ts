@@ -13,8 +13,8 @@ import { bodyTooLarge, readBody } from './read-body.js';
 type HostResponse = ServerResponse | { readonly raw: ServerResponse };
 
 /**
- * Returns the context of the request. It is a function because the global pipes of a host, which run before ours, may
- * rebuild objects, but pass on functions unchanged.
+ * Returns the context of the request. A host's global ValidationPipe with `transform` would copy a context into a plain
+ * object. It passes functions on unchanged.
  */
 type LazyContext = () => ExecutionContext;
 
@@ -38,13 +38,20 @@ export class NewPlantPipe implements PipeTransform<LazyContext, Promise<NewPlant
     const hostRequest = http.getRequest<HostRequest>();
     const request = nodeRequest(hostRequest);
     const response = nodeResponse(http.getResponse<HostResponse>());
-    const headers = sentHeaders(request);
-    const length = contentLength(headers);
-    assertHeaders(request, headers, length);
+    const sent = sentHeaders(request);
+    assertHeaders(request, sent);
     if (isParsed(hostRequest, request)) {
       this.admission.admitRequest(response);
       return this.#parsedBodies.plantOf(hostRequest, request);
     }
+    return this.#readPlant(request, response, contentLength(sent));
+  }
+
+  async #readPlant(
+    request: IncomingMessage,
+    response: ServerResponse,
+    length: number | undefined,
+  ): Promise<NewPlantDto> {
     const { bodyLimit } = this.admission;
     if (length !== undefined && length > bodyLimit) throw bodyTooLarge(bodyLimit);
     const chargeBody = this.admission.admitRequest(response);
@@ -63,15 +70,15 @@ function contentLength({ 'content-length': length }: IncomingHttpHeaders): numbe
 /**
  * Checks the headers of a request that creates a plant.
  *
- * @param length the value of Content-Length; undefined without this header
+ * @param sent the headers as the client sent them
  * @throws {ContractException} 417, 400 without a body, or 415, in this order
  */
-function assertHeaders(request: IncomingMessage, headers: IncomingHttpHeaders, length: number | undefined): void {
+function assertHeaders(request: IncomingMessage, sent: IncomingHttpHeaders): void {
   assertExpectation(request);
-  if (!hasBody(request, headers, length)) {
+  if (!hasBody(request, sent)) {
     throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
   }
-  assertJson(headers);
+  assertJson(sent);
 }
 
 /** Refuses an expectation that is unknown (RFC 9110 §10.1.1). HTTP/1.0 has none. */
@@ -81,14 +88,15 @@ function assertExpectation({ headers: { expect }, httpVersion }: IncomingMessage
   }
 }
 
-function hasBody({ httpVersionMajor }: IncomingMessage, headers: IncomingHttpHeaders, length?: number): boolean {
+function hasBody({ httpVersionMajor }: IncomingMessage, sent: IncomingHttpHeaders): boolean {
+  const length = contentLength(sent);
   if (length !== undefined) return length > 0;
   // HTTP/2 frames a body of unknown length without any header (RFC 9113 §8.1).
-  return httpVersionMajor > 1 || headers['transfer-encoding'] !== undefined;
+  return httpVersionMajor > 1 || sent['transfer-encoding'] !== undefined;
 }
 
-function assertJson(headers: IncomingHttpHeaders): void {
-  const { 'content-encoding': encoding = 'identity', 'content-type': type = '' } = headers;
+function assertJson(sent: IncomingHttpHeaders): void {
+  const { 'content-encoding': encoding = 'identity', 'content-type': type = '' } = sent;
   // A content coding other than `identity` changes the media type (RFC 9110 §8.4).
   const isEncoded = encoding.toLowerCase() !== 'identity';
   if (isEncoded || !/^application\/json[ \t]*(?:;|$)/i.test(type)) throw new ContractException(415);
