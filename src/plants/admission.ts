@@ -35,10 +35,7 @@ export type ChargeBody = (bytes: number) => boolean;
  */
 export class Admission {
   readonly #maxBytes: number;
-  /**
-   * The requests in the order of their arrival. Finding one of 2,048 is cheap. In a Map or a Set, answered requests would
-   * survive until the next full collection: when V8 rehashes, it keeps the old table and its entries.
-   */
+  /** In the order of arrival. An array, not a Set: V8's sets keep removed entries reachable for a while. */
   readonly #requests: AdmittedRequest[] = [];
   #plants = 0;
   /** The sum of the bytes of all requests and plants. */
@@ -60,13 +57,13 @@ export class Admission {
    */
   admitRequest(answer: ServerResponse): ChargeBody {
     if (this.#isClosed) throw new ContractException(503);
-    // The answer may have emitted `close`, so that nothing would release the request.
+    // The answer may have emitted `close`, so that the request would count forever.
     if (answer.writableEnded || answer.req.socket.destroyed) throw new ContractException(503);
     const request: AdmittedRequest = { answer, bytes: 0 };
     this.#requests.push(request);
-    answer.once('close', () => this.#releaseRequest(request));
+    answer.once('close', () => this.#stopCounting(request));
     if (this.#makeRoom()) return (bytes) => this.#chargeBody(request, bytes);
-    this.#releaseRequest(request);
+    this.#stopCounting(request);
     throw new ContractException(503);
   }
 
@@ -106,28 +103,28 @@ export class Admission {
   }
 
   #chargeBody(request: AdmittedRequest, bytes: number): boolean {
-    // A host may answer before the body has arrived, which releases the request.
+    // A host may answer before the body has arrived: the request then counts no longer.
     if (!this.#requests.includes(request)) return false;
-    // Counted first: `#makeRoom` may forget this request, if the host has answered it, and then subtracts these bytes.
+    // Before `#makeRoom`, which may evict this very request and subtract its bytes.
     request.bytes += bytes;
     this.#bytes += bytes;
     if (this.#makeRoom()) return true;
-    this.#releaseRequest(request);
+    this.#stopCounting(request);
     return false;
   }
 
-  /** Releases a request, unless it has been released. */
-  #releaseRequest(request: AdmittedRequest): void {
+  /** Stops counting a request, unless it counts no longer. */
+  #stopCounting(request: AdmittedRequest): void {
     const index = this.#requests.indexOf(request);
     if (index < 0) return;
     this.#requests.splice(index, 1);
     this.#bytes -= request.bytes;
   }
 
-  /** Forgets answered requests until the totals are within the limits. Returns false if that is not enough. */
+  /** Evicts answered requests until the totals are within the limits. Returns false if that is not enough. */
   #makeRoom(): boolean {
     while (this.#requests.length > MAX_REQUESTS || this.#bytes > this.#maxBytes) {
-      if (!this.#forgetOldestAnswered()) return false;
+      if (!this.#evictOldestAnswered()) return false;
     }
     return true;
   }
@@ -139,11 +136,11 @@ export class Admission {
    *
    * @returns false if no request is answered
    */
-  #forgetOldestAnswered(): boolean {
+  #evictOldestAnswered(): boolean {
     const request = this.#requests.find(({ answer }) => isAnswered(answer));
     if (request === undefined) return false;
     if (request.answer.writableLength > 0) request.answer.destroy();
-    this.#releaseRequest(request);
+    this.#stopCounting(request);
     return true;
   }
 }

@@ -332,7 +332,7 @@ export default [
     name: 'plants: answered request that counts',
     reason: 'A request is in flight until its client has taken the answer.',
     file: ADMISSION,
-    find: "answer.once('close', () => this.#releaseRequest(request));",
+    find: "answer.once('close', () => this.#stopCounting(request));",
     replace: '',
     spec: 'src/plants/admission',
   },
