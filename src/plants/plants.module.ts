@@ -48,7 +48,12 @@ const optionProviders: FactoryProvider[] = [
   {
     provide: BearerAuthOptions,
     inject: [RESOLVED_OPTIONS, TokenVerifier],
-    useFactory: (options: ResolvedOptions, verifier: TokenVerifier): BearerAuthOptions => ({ ...options, verifier }),
+    useFactory: ({ hostDecides, scope, realm }: ResolvedOptions, verifier: TokenVerifier): BearerAuthOptions => ({
+      verifier,
+      hostDecides,
+      scope,
+      realm,
+    }),
   },
   {
     provide: Admission,
