@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { variableNames } from '../../test/support/variable-names.js';
 import { OperatorError } from '../operator-error.js';
-import { type Configuration, parseConfiguration } from './configuration.js';
+import { changedVariable, type Configuration, parseConfiguration } from './configuration.js';
 
 /** Invalid values of each variable. */
 const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
@@ -197,6 +197,26 @@ describe('A valid value', () => {
     ['postgres://user@localhost/plants', 'data/tokens'],
   ])('of DATABASE_URL, %s, decides that the first token is in %s', (url, file) => {
     expect(parseConfiguration({ DATABASE_URL: url }).firstTokenFile).toBe(file);
+  });
+});
+
+describe('A configuration that is read again', () => {
+  const before = parseConfiguration({ WORKERS: '2', DATABASE_URL: 'postgres://user:secret@localhost/plants' });
+
+  it.each<[string | undefined, string, Readonly<Record<string, string>>]>([
+    [undefined, 'nothing', {}],
+    [undefined, 'another password', { DATABASE_URL: 'postgres://user:new%20one@localhost/plants' }],
+    [undefined, 'more workers', { WORKERS: '3' }],
+    ['WORKERS', 'one process', { WORKERS: '1' }],
+    ['DATABASE_URL', 'another user', { DATABASE_URL: 'postgres://admin:secret@localhost/plants' }],
+    ['DATABASE_URL', 'another database', { DATABASE_URL: 'postgres://user:secret@localhost/other' }],
+    ['DATABASE_URL', 'another parameter', { DATABASE_URL: 'postgres://user:secret@localhost/plants?host=/run' }],
+    ['DATABASE_URL', 'another engine', { DATABASE_URL: 'sqlite:plants.db' }],
+    ['ACCESS_TOKENS', 'other tokens', { ACCESS_TOKENS: 'one' }],
+  ])('has changed %s with %s', (variable, _what, changes) => {
+    const now = { WORKERS: '2', DATABASE_URL: 'postgres://user:secret@localhost/plants', ...changes };
+
+    expect(changedVariable(before, parseConfiguration(now))).toBe(variable);
   });
 });
 

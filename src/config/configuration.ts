@@ -1,4 +1,5 @@
 import { dirname, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { badUsage, forVariable } from '../operator-error.js';
 import { readRegularFile } from '../files/regular-file.js';
 import { type DatabaseUrl, isInMemory, SSL_MODE_RULE } from '../storage/database-url.js';
@@ -47,6 +48,30 @@ export function parseConfiguration(...sources: readonly Variables[]): Configurat
     firstTokenFile: tokenFileBeside(settings.databaseUrl),
     store: { timeout: settings.storeTimeout, startTimeout: settings.databaseStartTimeout },
   };
+}
+
+/**
+ * Returns the variable of a setting that has changed, so that a new worker would not serve as the others do; undefined if
+ * there is none.
+ */
+export function changedVariable(before: Settings, now: Settings): string | undefined {
+  const [old, current] = [settingsOfWorkers(before), settingsOfWorkers(now)];
+  const names = Object.keys(SETTINGS) as (keyof Settings)[];
+  const changed = names.find((name) => !isDeepStrictEqual(old[name], current[name]));
+  return changed === undefined ? undefined : variableOf(changed);
+}
+
+/** Returns the settings that all workers must share. Their number may change, as WORKERS=auto does with the cores. */
+function settingsOfWorkers(settings: Settings) {
+  return { ...settings, workers: settings.workers > 1, databaseUrl: withoutPassword(settings.databaseUrl) };
+}
+
+/** A password may be replaced while the service runs: it does not tell which database is used. */
+function withoutPassword(url: DatabaseUrl): string {
+  if (url.engine === 'sqlite') return url.name;
+  const bare = new URL(url.href);
+  bare.password = '';
+  return bare.href;
 }
 
 function readSettings(sources: readonly Variables[]): Settings {

@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
+import { changedVariable, type Configuration, loadConfiguration } from '../config/configuration.js';
 import { EXIT_STATUS } from '../operator-error.js';
 import { PrimaryMetrics } from '../management/primary-metrics.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
@@ -25,7 +26,7 @@ export class ClusterService extends Service {
   readonly #listening = new Set<Worker>();
 
   constructor(
-    private readonly count: number,
+    private readonly configuration: Configuration,
     private readonly files: OperatorFiles,
     repository: PlantRepository,
   ) {
@@ -46,14 +47,15 @@ export class ClusterService extends Service {
 
   /** Starts the other workers. A worker that cannot listen delays the log line of the start by OTHERS_TIMEOUT at most. */
   override async startOthers(): Promise<void> {
-    for (let started = 1; started < this.count; started += 1) this.#fork();
+    const { workers: count } = this.configuration;
+    for (let started = 1; started < count; started += 1) this.#fork();
     const limit = AbortSignal.timeout(OTHERS_TIMEOUT);
-    while (this.#listening.size < this.count && !limit.aborted) {
+    while (this.#listening.size < count && !limit.aborted) {
       await once(cluster, 'listening', { signal: limit }).catch(() => undefined);
     }
     const { size } = this.#listening;
-    if (size < this.count && !this.isStopping) {
-      this.#logger.warn(`Workers that listen: ${size} of ${this.count}; the others still start`);
+    if (size < count && !this.isStopping) {
+      this.#logger.warn(`Workers that listen: ${size} of ${count}; the others still start`);
     }
   }
 
@@ -145,11 +147,14 @@ export class ClusterService extends Service {
   }
 
   /**
-   * Returns why no worker can start; undefined if one can. A worker without the files of the store would create an empty
-   * store, and a worker without the tokens would refuse clients that others serve.
+   * Returns why no worker can start; undefined if one can. A worker with another configuration could answer from another
+   * store than the others, one without the files of the store would create an empty store, and one without the tokens would
+   * refuse clients that others serve.
    */
   async #obstacleToStart(): Promise<string | undefined> {
     try {
+      const changed = changedVariable(this.configuration, loadConfiguration());
+      if (changed !== undefined) return `${changed} has changed: restart the service, or change it back`;
       await this.repository.check?.();
       this.files.assertUsable();
       return undefined;

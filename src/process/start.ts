@@ -39,7 +39,7 @@ async function startPrimary(configuration: Configuration): Promise<void> {
   const { log, files, repository } = await openParts(configuration);
   const service =
     configuration.workers > 1
-      ? new ClusterService(configuration.workers, files, repository)
+      ? new ClusterService(configuration, files, repository)
       : new InProcessService(configuration, files, repository, log);
   // Opened before the public port, so that probes see that the service starts.
   const management = await listenForOperators(service, configuration);

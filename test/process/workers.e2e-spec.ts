@@ -299,6 +299,30 @@ describe('A worker that ends while the token file is away', () => {
   });
 });
 
+describe('A worker that ends after a setting was changed', () => {
+  it.each([
+    ['WORKERS=2\nDATABASE_URL=sqlite:other.db\n', 'DATABASE_URL has changed: '],
+    ['WORKERS=1\n', 'WORKERS has changed: '],
+    ['WORKERS=2\nPORT\n', '.env, line 2, must be a variable'],
+  ])('so that .env is %j is replaced when it is changed back', async (text, obstacle) => {
+    directory.write('.env', 'WORKERS=2\n');
+    const { service, url } = await directory.start({ ...WITH_TOKEN, WORKERS: '' });
+
+    directory.write('.env', text);
+    await killWorkers(service, service.workers().slice(1));
+    await service.printed(/(No worker starts for now)/);
+    expect(service.stdout).toContain(`No worker starts for now: ${obstacle}`);
+    expect(service.workers()).toHaveLength(1);
+    expect(await ask(url)).toBe(200);
+    expect(existsSync(directory.file('other.db'))).toBe(false);
+
+    directory.write('.env', 'WORKERS=2\n');
+    await until('there are two workers', () => service.workers().length === 2);
+    expect(await withEachWorker(service, () => ask(url))).toEqual([200, 200]);
+    expect(await service.stop()).toBe(0);
+  });
+});
+
 describe('A worker that is killed while its service stops', () => {
   it('lets the service say so, and end with status 1', async () => {
     const { service, url } = await directory.start(TWO);
