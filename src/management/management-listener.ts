@@ -5,11 +5,11 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
 import { WITHOUT_SCHEMAS } from '../http/without-schemas.js';
-import { limitConnections } from './connection-limits.js';
+import { Connections } from './connections.js';
 import type { ManagedService } from './managed-service.js';
 import { ManagementModule } from './management.module.js';
 import { OpenApiDocument } from './openapi-document.js';
-import { addHeaders, refuseOtherHosts, refusePipelining } from './request-hooks.js';
+import { addHeaders, refuseOtherHosts } from './request-hooks.js';
 
 /** The files of Swagger UI beside the bundle. If there is no bundle, Nest finds them in their package. */
 const SWAGGER_UI = fileURLToPath(new URL('../swagger-ui', import.meta.url));
@@ -54,12 +54,13 @@ export async function startManagement(
     new FastifyAdapter({ ...WITHOUT_SCHEMAS, ...LIMITS, forceCloseConnections: true }),
     { abortOnError: false },
   );
-  limitConnections(application.getHttpServer(), MAX_CONNECTIONS);
+  const connections = new Connections();
+  connections.limit(application.getHttpServer(), MAX_CONNECTIONS);
   // These are hooks, because guards do not act on the docs page.
   application
     .getHttpAdapter()
     .getInstance()
-    .addHook('onRequest', refusePipelining())
+    .addHook('onRequest', connections.refusePipelining())
     .addHook('onRequest', addHeaders(service))
     .addHook('onRequest', refuseOtherHosts(['localhost', host, ...allowedHosts]));
   const document = application.get(OpenApiDocument);

@@ -1,29 +1,9 @@
-import { isIP, type Socket } from 'node:net';
+import { isIP } from 'node:net';
 import type { onRequestHookHandler } from 'fastify';
 import type { ManagedService } from './managed-service.js';
 
 const MISDIRECTED =
   'This listener does not answer this Host: use an IP address, or add the name to MANAGEMENT_ALLOWED_HOSTS';
-
-/**
- * Closes a connection that sends a request before the last request is answered. Only an attack pipelines here: each request
- * that waits would hold a whole answer in memory. `server.maxRequestsPerSocket` would end each connection after one answer,
- * and does not count requests of HTTP/1.0.
- */
-export function refusePipelining(): onRequestHookHandler {
-  /** Connections whose request is not answered yet. */
-  const busy = new WeakSet<Socket>();
-  return ({ raw: { socket } }, reply, done) => {
-    if (busy.has(socket)) {
-      reply.hijack();
-      socket.destroy();
-      return;
-    }
-    busy.add(socket);
-    reply.raw.once('close', () => busy.delete(socket));
-    done();
-  };
-}
 
 /**
  * Adds the headers of all answers. They keep the docs page from loading anything from other hosts, and from sending them

@@ -1,5 +1,5 @@
 const BACKGROUND_STREAM = 'src/logging/background-stream.ts';
-const CONNECTION_LIMITS = 'src/management/connection-limits.ts';
+const CONNECTIONS = 'src/management/connections.ts';
 const FIRST_TOKEN = 'src/process/first-token.ts';
 const LISTENER = 'src/management/management-listener.ts';
 const LOGGER = 'src/logging/structured-logger.ts';
@@ -264,9 +264,9 @@ export default [
   {
     name: 'management: requests that wait for others',
     reason: 'Strangers at the management listener must not fill the memory with answers that nobody reads.',
-    file: REQUEST_HOOKS,
-    find: 'if (busy.has(socket)) {',
-    replace: 'if (busy.has(socket) && socket.destroyed) {',
+    file: CONNECTIONS,
+    find: 'if (this.#busy.has(socket)) {',
+    replace: 'if (this.#busy.has(socket) && socket.destroyed) {',
     spec: 'test/management/listener',
     test: 'before it has the answer to the one before',
     isBuilt: true,
@@ -589,7 +589,7 @@ export default [
     name: 'management: connections without a limit',
     reason: 'The listener keeps at most 64 connections: a further one closes the one that is idle the longest.',
     file: LISTENER,
-    find: 'limitConnections(application.getHttpServer(), MAX_CONNECTIONS);',
+    find: 'connections.limit(application.getHttpServer(), MAX_CONNECTIONS);',
     replace: '',
     spec: 'test/management/listener',
     test: 'idle the longest',
@@ -598,11 +598,21 @@ export default [
   {
     name: 'management: idle since the first request',
     reason: 'A further connection closes the one that is idle the longest.',
-    file: CONNECTION_LIMITS,
-    find: '    connections.delete(socket);\n    connections.add(socket);',
-    replace: '',
+    file: CONNECTIONS,
+    find: 'this.#idle.delete(socket);\n      this.#busy.add(socket);',
+    replace: 'this.#busy.add(socket);',
     spec: 'test/management/listener',
     test: 'idle the longest',
+    isBuilt: true,
+  },
+  {
+    name: 'management: request that others cut off',
+    reason: 'A further connection closes an idle one, and not one whose request has no answer yet.',
+    file: CONNECTIONS,
+    find: '[...this.#idle, ...this.#busy]',
+    replace: '[...this.#busy, ...this.#idle]',
+    spec: 'test/management/listener',
+    test: 'while 64 others connect',
     isBuilt: true,
   },
   {
