@@ -113,13 +113,13 @@ export class ClusterService extends Service {
 
   #notCreated(error: Error): void {
     this.#logger.error(`The system cannot create a worker: ${error.message}`);
-    if (this.isStarting) process.exit(EXIT_STATUS.failed);
+    if (this.isStarting) return process.exit(EXIT_STATUS.failed);
     void this.#replace();
   }
 
   #exited(worker: Worker): void {
     // A first worker that ends probably cannot use the configuration.
-    if (this.isStarting) this.#exitAs(worker);
+    if (this.isStarting) return this.#exitAs(worker);
     if (this.isStopping) return;
     this.#logger.error(`Worker ${worker.id} has ended, and another one starts: ${causeOfEnd(worker)}`);
     void this.#replace();
