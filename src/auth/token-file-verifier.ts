@@ -83,12 +83,12 @@ export class TokenFileVerifier extends TokenVerifier {
   }
 
   /**
-   * Reads the file.
+   * Reads the file, and verifies with its tokens from now on.
    *
    * @returns false if the file is missing, as it may be until the first token is created
    * @throws {OperatorError} if it cannot be used
    */
-  read(): boolean {
+  load(): boolean {
     const { content } = this.#state;
     if (content === undefined && this.options.mayBeMissing === true && !existsSync(this.file)) return false;
     const text = readTokenFile(this.file);
@@ -101,7 +101,7 @@ export class TokenFileVerifier extends TokenVerifier {
   reload(): void {
     const before = this.#state;
     try {
-      if (!this.read()) return;
+      if (!this.load()) return;
     } catch (error) {
       this.#state = { name: 'failing', content: before.content };
       this.#logger.error(`${(error as Error).message}; keeping the tokens read before`);
@@ -115,7 +115,7 @@ export class TokenFileVerifier extends TokenVerifier {
     // Nest calls it twice if the verifier is also a provider of the host.
     this.#stopReloading();
     // The program has read the file already, to report a fault before it opens its ports.
-    if (this.#state.content === undefined) this.read();
+    if (this.#state.content === undefined) this.load();
     const stopWatching = watchFiles([this.file], () => this.reload());
     const timer = setInterval(() => this.reload(), READ_INTERVAL).unref();
     this.#stopReloading = () => {

@@ -36,13 +36,15 @@ export class OperatorFiles {
    *
    * @throws {OperatorError} if a worker could not use the files, or would know no token
    */
-  assertUsable(): void {
-    this.#tokenFile?.read();
+  assertReadable(): void {
+    // Also keeps the tokens that it reads, which are counted next.
+    this.#tokenFile?.load();
     if (this.tokens.count === 0 && this.configuration.jwtIssuer === undefined) {
       throw new OperatorError(
         'there are no tokens: restore the token file, or create a token with plant-store token create',
       );
     }
+    // Only checked: this process has no port that needs it.
     this.certificate?.read();
   }
 
@@ -57,12 +59,12 @@ function openTokens(configuration: Configuration): StaticTokens | TokenFileVerif
   const configured = numberTokens(configuration.accessTokens);
   if (accessTokensFile !== undefined) {
     const tokens = new TokenFileVerifier(accessTokensFile, { configured });
-    forVariable('ACCESS_TOKENS_FILE', () => tokens.read());
+    forVariable('ACCESS_TOKENS_FILE', () => tokens.load());
     return tokens;
   }
   if (configured.length > 0) return new StaticTokens(configured);
   const tokens = new TokenFileVerifier(firstTokenFile, { mayBeMissing: true });
-  tokens.read();
+  tokens.load();
   return tokens;
 }
 
