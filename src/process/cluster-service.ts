@@ -33,10 +33,7 @@ export class ClusterService extends Service {
     super(repository);
   }
 
-  /**
-   * Starts a worker, and resolves when it listens. If the worker ends before it listens, this process ends. Workers read the
-   * port of the docs page from their configuration.
-   */
+  /** Starts a worker, and resolves when it listens. If the worker ends before it listens, this process ends. */
   override async listen(): Promise<Address> {
     this.#watchWorkers();
     const listens = once(cluster, 'listening') as Promise<[Worker, Address]>;
@@ -46,7 +43,7 @@ export class ClusterService extends Service {
   }
 
   /** Starts the other workers. A worker that cannot listen delays the log line of the start by OTHERS_TIMEOUT at most. */
-  override async startOthers(): Promise<void> {
+  override async startOtherWorkers(): Promise<void> {
     const { workers: count } = this.configuration;
     for (let started = 1; started < count; started += 1) this.#fork();
     const limit = AbortSignal.timeout(OTHERS_TIMEOUT);

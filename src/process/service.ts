@@ -54,14 +54,15 @@ export abstract class Service implements ManagedService {
   /**
    * Opens the public port.
    *
-   * @param docsPort the port whose docs page may send plants to the public port, or `off`
+   * @param docsPort the port whose docs page may send plants to the public port, or `off`. A `ClusterService` ignores it: its
+   *   workers read the port from their configuration.
    * @throws {OperatorError} with a message for the operator
    */
   abstract listen(docsPort: number | 'off'): Promise<Address>;
 
-  /** Starts the other processes that serve the port, if there are any. Resolves when they listen, or after five seconds. */
-  async startOthers(): Promise<void> {
-    // A single process starts no others.
+  /** Starts the workers behind the first one, if there are any. Resolves when they listen, or after five seconds. */
+  async startOtherWorkers(): Promise<void> {
+    // A single process has no workers.
   }
 
   /** Reads the token file and the certificate now, even if the file system has not reported a change. */

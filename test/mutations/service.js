@@ -5,7 +5,7 @@ const LISTENER = 'src/management/management-listener.ts';
 const LOGGER = 'src/logging/structured-logger.ts';
 const READINESS = 'src/management/readiness.ts';
 const REQUEST_HOOKS = 'src/management/request-hooks.ts';
-const START = 'src/process/start.ts';
+const START = 'src/process/start-service.ts';
 const IN_PROCESS_SERVICE = 'src/process/in-process-service.ts';
 const STOP = 'src/process/stop.ts';
 const CLUSTER_SERVICE = 'src/process/cluster-service.ts';
@@ -96,7 +96,7 @@ export default [
     reason: 'A worker that serves answers its requests in flight.',
     file: START,
     find: '  service.beginServing(baseUrl);\n',
-    replace: '  await service.startOthers();\n  service.beginServing(baseUrl);\n',
+    replace: '  await service.startOtherWorkers();\n  service.beginServing(baseUrl);\n',
     spec: 'test/process/workers',
     test: 'while later workers start',
     isBuilt: true,

@@ -51,7 +51,7 @@ async function startPrimary(configuration: Configuration): Promise<void> {
     stop: (signal) => stopPrimary(signal, { service, management, log }, configuration.shutdownTimeout),
     reload: () => reloadAfterSignal(service),
   });
-  await service.startOthers();
+  await service.startOtherWorkers();
   if (service.isStopping) return;
   // Created once the service listens: a start that fails must leave no token.
   const firstToken = createFirstToken(configuration, `${baseUrl}/plants`);
