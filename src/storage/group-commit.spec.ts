@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { setTimeout as wait } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { until } from '../../test/support/until.js';
@@ -201,12 +201,16 @@ describe('group commit', () => {
     expect(contexts).toEqual([undefined]);
   });
 
-  it('stores a plant that arrives at any step after the end of a batch', async () => {
-    for (let steps = 0; steps < 8; steps += 1) {
-      await commit.add({ id: 1n, name: 'Monstera' });
-      for (let step = 0; step < steps; step += 1) await Promise.resolve();
+  it.each([0, 1, 2, 3, 4])(
+    'stores a plant that arrives %i turns after a batch, at any step of the turn',
+    async (turns) => {
+      for (let steps = 0; steps < 8; steps += 1) {
+        await commit.add({ id: 1n, name: 'Monstera' });
+        for (let turn = 0; turn < turns; turn += 1) await nextTurn();
+        for (let step = 0; step < steps; step += 1) await Promise.resolve();
 
-      expect(await commit.add({ id: BigInt(steps + 2), name: 'Ficus' })).toBe('created');
-    }
-  });
+        expect(await commit.add({ id: BigInt(steps + 2), name: 'Ficus' })).toBe('created');
+      }
+    },
+  );
 });

@@ -64,13 +64,16 @@ export class GroupCommit {
   /** Stores one batch after another until the queue is empty. Never rejects: `#commit` catches what a repository throws. */
   async #run(): Promise<void> {
     this.#isRunning = true;
-    let turns: 1 | 2 = 1;
-    do {
-      await waitForArrivals(turns);
+    // Node reads the requests that have arrived already.
+    await nextTurn();
+    while (this.#queue.length > 0) {
       await this.#commit(this.#takeBatch());
-      turns = 2;
-    } while (this.#queue.length > 0);
-    // In the same turn, because a plant that arrives later must start the next run.
+      // Node reads what arrived during the commit, such as one of SQLite, which blocks the process,
+      await nextTurn();
+      // and then the next requests of the clients that the batch has answered.
+      await nextTurn();
+    }
+    // In the same turn as the last look at the queue: a plant that arrives later must start the next run.
     this.#isRunning = false;
   }
 
@@ -138,15 +141,6 @@ function tryToLog(log: () => void): void {
   } catch {
     // The logger of a host has failed. The plants that wait must get their answers.
   }
-}
-
-/**
- * Waits for requests whose plants belong to the next batch. In the first turn of the event loop, Node reads the requests
- * that have arrived already, for example during a commit of SQLite, which blocks the process. In the second turn, it reads
- * the next requests of the clients that the last batch has answered.
- */
-async function waitForArrivals(turns: 1 | 2): Promise<void> {
-  for (let turn = 0; turn < turns; turn += 1) await nextTurn();
 }
 
 /** Returns whether each plant has an outcome. A repository of a host may return anything, which must not count as stored. */

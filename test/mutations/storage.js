@@ -565,8 +565,8 @@ export default [
     name: 'storage: plant that nobody stores',
     reason: 'Each request gets an answer.',
     file: COMMIT,
-    find: '    // In the same turn,',
-    replace: '    await Promise.resolve();\n    //',
+    find: '// In the same turn as',
+    replace: 'await nextTurn();\n    // In the same turn as',
     spec: 'src/storage/group-commit',
   },
   {
