@@ -10,7 +10,7 @@ import {
 } from '../plant-repository.js';
 import { Outage } from '../retry.js';
 import { requireSnapshot } from '../schema-state.js';
-import { describePostgresError, isTransient, postgresFailure } from './errors.js';
+import { describePostgresError, postgresFailure } from './errors.js';
 import type { PostgresPool } from './pool.js';
 import { retryInTime } from './retry-in-time.js';
 import { addTrialPlants, comparisonOf, insertionOf } from './schema.js';
@@ -56,8 +56,10 @@ export class PostgresRepository extends PlantRepository {
       this.#outage.succeeded();
       return outcomes;
     } catch (error) {
-      if (isTransient(error)) this.#outage.failed();
-      if (postgresFailure(error) === undefined) throw error;
+      const failure = postgresFailure(error);
+      // A defect, or the fault of one plant.
+      if (failure === undefined) throw error;
+      if (failure === 'transient') this.#outage.failed();
       throw unavailable('add', describePostgresError(error), { cause: error });
     }
   }

@@ -47,8 +47,10 @@ export class SqliteRepository extends PlantRepository {
       this.#outage.succeeded();
       return outcomes;
     } catch (error) {
-      if (isTransient(error)) this.#outage.failed();
-      if (sqliteFailure(error) === undefined) throw error;
+      const failure = sqliteFailure(error);
+      // A defect, or the fault of one plant.
+      if (failure === undefined) throw error;
+      if (failure === 'transient') this.#outage.failed();
       throw unavailable('add', describeSqliteError(error), { cause: error });
     }
   }
