@@ -83,15 +83,19 @@ export class PostgresRepository extends PlantRepository {
 
   /** Finds the outcomes that earlier attempts have not found. */
   async #attempt(batch: readonly Addition[]): Promise<readonly Outcome[]> {
-    // The second round is for a stored plant that another program deletes between the two statements: its id is then free.
-    for (let round = 1; round <= 2; round += 1) {
-      await this.#insert(batch.filter(hasNoOutcome));
-      await this.#compare(batch.filter(hasNoOutcome));
-    }
+    await this.#insertAndCompare(batch);
+    // If another program has deleted a stored plant between the two statements, its id is free now.
+    await this.#insertAndCompare(batch);
     return batch.map(({ outcome }) => {
       if (outcome === undefined) throw keptOut();
       return outcome;
     });
+  }
+
+  /** Does nothing for plants whose outcome is known. */
+  async #insertAndCompare(batch: readonly Addition[]): Promise<void> {
+    await this.#insert(batch.filter(hasNoOutcome));
+    await this.#compare(batch.filter(hasNoOutcome));
   }
 
   /** Inserts the first plant of each id, if the id is free. */
