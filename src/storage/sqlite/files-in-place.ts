@@ -49,10 +49,15 @@ export class FilesInPlace {
    * @throws {FilesNotInPlaceError} when a file was removed or replaced, or the database or the index was emptied
    */
   assertInPlace({ isClosing = false } = {}): void {
-    const isLogDue = performance.now() - this.#logSeenAt >= LOG_INTERVAL;
-    if (isClosing || isLogDue || !existsSync(this.#log)) this.#assertSameLog();
+    // Without a log, the check fails and is remembered: a new log that appears later is not the one of SQLite.
+    const mustIdentifyLog = isClosing || this.#isLogDue() || !existsSync(this.#log);
+    if (mustIdentifyLog) this.#assertSameLog();
     this.#assertSame(this.path);
     this.#assertSame(this.#index);
+  }
+
+  #isLogDue(): boolean {
+    return performance.now() - this.#logSeenAt >= LOG_INTERVAL;
   }
 
   #assertSameLog(): void {
