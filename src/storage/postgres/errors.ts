@@ -15,8 +15,8 @@ type ConnectionState = 'idle' | 'unanswered' | 'closed';
 interface KnownError {
   /** Matches codes: SQLSTATEs (https://www.postgresql.org/docs/current/errcodes-appendix.html), and those of Node. */
   readonly codes?: RegExp;
-  /** Matches the messages of errors without a code. An entry with both members matches either. */
-  readonly messageWithoutCode?: RegExp;
+  /** Matches the message of an error that has no code. An error with a code is matched by `codes` alone. */
+  readonly message?: RegExp;
   /** How the repository handles the error; undefined for a defect. */
   readonly failure?: Failure;
   /** Defaults to `closed`. */
@@ -76,16 +76,16 @@ const CLASSES: readonly KnownError[] = [
 
 /** Errors without a SQLSTATE: of the driver, the connection or Node. */
 const CLIENT_ERRORS: readonly KnownError[] = [
-  { messageWithoutCode: /^SASL/, failure: 'unavailable', advice: CHECK_PASSWORD },
+  { message: /^SASL/, failure: 'unavailable', advice: CHECK_PASSWORD },
   {
     codes: /CERT|^ERR_TLS|^ERR_SSL|^UNABLE_TO/,
-    messageWithoutCode: /SSL connection/,
+    message: /SSL connection/,
     failure: 'unavailable',
     advice: 'check sslmode and sslrootcert in its URL, and the certificate of the server',
   },
   {
     // The driver has given up a statement.
-    messageWithoutCode: /^Query read timeout/,
+    message: /^Query read timeout/,
     failure: 'transient',
     connection: 'unanswered',
     advice: 'check its server, the network, and the synchronous standbys',
@@ -93,7 +93,7 @@ const CLIENT_ERRORS: readonly KnownError[] = [
   {
     // The connection fails: with ECONNREFUSED, EAI_AGAIN or ERR_STREAM_DESTROYED, for example, or an error of the driver.
     codes: /^(?:E(?!RR_)[A-Z_]+$|ERR_SOCKET|ERR_STREAM)/,
-    messageWithoutCode: /^(?:Client (?:has|was)|Connection terminated|Received unexpected|timeout )/,
+    message: /^(?:Client (?:has|was)|Connection terminated|Received unexpected|timeout )/,
     failure: 'transient',
     advice: 'check its server and its URL',
   },
@@ -143,7 +143,7 @@ export function postgresStartError(database: string, error: unknown): OperatorEr
 function knownError(error: unknown): KnownError | undefined {
   const code = codeOf(error);
   return KNOWN_ERRORS.find((known) =>
-    code === undefined ? known.messageWithoutCode?.test(errorMessage(error)) : known.codes?.test(code),
+    code === undefined ? known.message?.test(errorMessage(error)) : known.codes?.test(code),
   );
 }
 
