@@ -395,7 +395,7 @@ export default [
     name: 'storage: connection of a canceled check',
     reason: 'After an error inside BEGIN, the connection closes: the next batch would be refused.',
     file: POOL,
-    find: "after === 'closed' || hasBegin",
+    find: "after === 'closed' || leavesOpenTransaction",
     replace: "after === 'closed'",
     spec: 'test/storage/database-repository',
     test: 'check that has been canceled inside its transaction',

@@ -24,8 +24,8 @@ const SERVER_SHARE = 0.8;
 type Results = readonly pg.QueryArrayResult<unknown[]>[];
 
 interface ExecuteOptions {
-  /** Whether the transaction has a BEGIN, so that an error leaves it open. */
-  readonly hasBegin: boolean;
+  /** Whether an error leaves the transaction open, because it has a BEGIN. */
+  readonly leavesOpenTransaction: boolean;
   /** Milliseconds that the caller waits, if it waits for less than the pool. */
   readonly timeout?: number | undefined;
 }
@@ -78,7 +78,7 @@ export class PostgresPool {
    * message, which takes one round trip, and which a pooler sends to one connection. It has no parameters; see `literal`.
    */
   async transact(statements: string): Promise<unknown[][]> {
-    const results = await this.#execute(statements, { hasBegin: false });
+    const results = await this.#execute(statements, { leavesOpenTransaction: false });
     return results.at(-1)?.rows ?? [];
   }
 
@@ -89,7 +89,7 @@ export class PostgresPool {
    */
   async transactAndRollBack(statements: readonly string[], timeout?: number): Promise<unknown[][]> {
     const transaction = `BEGIN; ${statements.join('; ')}; ROLLBACK`;
-    const results = await this.#execute(transaction, { hasBegin: true, timeout });
+    const results = await this.#execute(transaction, { leavesOpenTransaction: true, timeout });
     // The last result is that of ROLLBACK.
     return results.at(-2)?.rows ?? [];
   }
@@ -99,10 +99,12 @@ export class PostgresPool {
   }
 
   /** Sends the statements of a transaction in one message, and returns the result of each. */
-  async #execute(transaction: string, { hasBegin, timeout = Infinity }: ExecuteOptions): Promise<Results> {
+  async #execute(transaction: string, { leavesOpenTransaction, timeout = Infinity }: ExecuteOptions): Promise<Results> {
     const client = await this.#pool.connect();
     // pg_stat_activity shows the beginning of the message, even behind a pooler.
     const mark = `/* plant-store ${randomUUID()} */`;
+    // The statements of a message are one transaction. A BEGIN after the SET LOCAL only makes it explicit:
+    // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-MULTI-STATEMENT
     const text = `${mark} ${limitOnServer(Math.min(timeout, this.#attemptTimeout))}; ${transaction}`;
     try {
       const results = await client.query<unknown[]>({ text, rowMode: 'array' });
@@ -114,7 +116,7 @@ export class PostgresPool {
         void this.#closeOnceEnded(client, mark);
       } else {
         // An open transaction must not go back into the pool.
-        const mustClose = after === 'closed' || hasBegin;
+        const mustClose = after === 'closed' || leavesOpenTransaction;
         client.release(mustClose);
       }
       throw error;
