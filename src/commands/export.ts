@@ -1,12 +1,11 @@
 import { once } from 'node:events';
 import { closeSync, fstatSync, lstatSync, openSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { loadConfiguration } from '../config/configuration.js';
+import { type Configuration, loadConfiguration } from '../config/configuration.js';
 import { OperatorError } from '../operator-error.js';
 import { FIELD_NAMES } from '../contract/plant-fields.js';
 import { explainWriteError } from '../files/file-errors.js';
 import { publishFile } from '../files/publish-file.js';
-import type { PlantSnapshot } from '../storage/plant-repository.js';
 import {
   assertFileName,
   counted,
@@ -49,12 +48,11 @@ export function configure(command: Command): void {
 async function run(file = '-', { format = formatOf(file), json }: ExportOptions): Promise<void> {
   assertFileName(file);
   const configuration = loadConfiguration();
-  const snapshot = await openExistingSnapshot(configuration);
   const isFile = file !== '-';
   onInterruption(() => `${isFile ? `there is no ${file}` : 'the output is not complete'}; ${RUN_AGAIN}`);
   // A progress bar would be in the way of plants that go to the terminal.
   const showsProgress = isFile || !process.stdout.isTTY;
-  const chunks = encoded(snapshot, format, showsProgress);
+  const chunks = encoded(configuration, format, showsProgress);
   const plants = await (isFile ? writeExport(file, chunks) : writeToStdout(chunks));
   const count = counted(plants, 'plant');
   const words = isFile ? `${file} has ${count}` : `${count} exported`;
@@ -62,10 +60,12 @@ async function run(file = '-', { format = formatOf(file), json }: ExportOptions)
 }
 
 /**
- * Yields the plants of a snapshot in a format, and closes the snapshot. That happens before the file appears, because a
- * server may not answer, and a signal that ends the wait must leave no file.
+ * Yields the plants of a store in a format. It opens the snapshot with its first chunk, so that an export whose file cannot
+ * be created opens none. It closes the snapshot before the file appears, because a server may not answer, and a signal that
+ * ends the wait must leave no file.
  */
-async function* encoded(snapshot: PlantSnapshot, format: Format, showsProgress: boolean): AsyncGenerator<Chunk> {
+async function* encoded(configuration: Configuration, format: Format, showsProgress: boolean): AsyncGenerator<Chunk> {
+  const snapshot = await openExistingSnapshot(configuration);
   try {
     yield { text: HEADERS[format], plants: 0 };
     const batches = inBatches(snapshot.plants());

@@ -36,7 +36,9 @@ describe('A command that cannot do its work fails with one line, and changes not
     { command: 'verify', url: MEMORY, status: 2, complaint: /in memory/ },
     { command: 'export', url: 'sqlite:none.db', status: 1, complaint: /no database none\.db: DATABASE_URL/ },
     {
+      // The database is not opened for a file that cannot be created.
       command: 'export --format csv data/plants.db',
+      url: 'sqlite:none.db',
       status: 1,
       complaint: /data\/plants\.db already exists: name another file$/,
     },
@@ -48,7 +50,12 @@ describe('A command that cannot do its work fails with one line, and changes not
       status: 2,
       complaint: /there is no file none: name one that exists$/,
     },
-    { command: 'export elsewhere/a.csv', status: 1, complaint: /there is no directory .*elsewhere: create it first$/ },
+    {
+      command: 'export elsewhere/a.csv',
+      url: 'sqlite:none.db',
+      status: 1,
+      complaint: /there is no directory .*elsewhere: create it first$/,
+    },
     { command: 'import --rejects elsewhere/a', status: 1, complaint: /there is no directory .*elsewhere: create/ },
     { command: 'import --rejects a/', status: 2, complaint: /a\/ is the name of a directory: name a file$/ },
     { command: 'import --rejects data', status: 2, complaint: /data is not a regular file: name another file/ },

@@ -173,6 +173,16 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'commands: database of an export without a file',
+    reason: 'An export whose file cannot be created opens no snapshot, which nothing would close.',
+    file: EXPORT,
+    find: 'const chunks = encoded(',
+    replace: 'await openExistingSnapshot(configuration);\n  const chunks = encoded(',
+    spec: 'test/commands/refusals',
+    test: 'export --format csv data/plants.db',
+    isBuilt: true,
+  },
+  {
     name: 'commands: snapshot of an export that fails',
     reason: 'It leaves nothing beside the database, where a restore would refuse to work.',
     file: EXPORT,
