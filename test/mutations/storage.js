@@ -432,6 +432,16 @@ export default [
     project: 'postgres',
   },
   {
+    name: 'storage: snapshot with the transaction limit of an operator',
+    reason: 'An export may take longer than an operator allows other transactions of the role.',
+    file: 'src/storage/postgres/snapshot.ts',
+    find: '; ` +\n        NO_TRANSACTION_TIMEOUT,',
+    replace: '`,\n      void NO_TRANSACTION_TIMEOUT,',
+    spec: 'test/storage/database-repository',
+    test: 'an operator allows other programs',
+    project: 'postgres',
+  },
+  {
     name: 'storage: snapshot that ends in a pause',
     reason: 'The reader of an export may take its time.',
     file: 'src/storage/postgres/snapshot.ts',

@@ -27,6 +27,10 @@ const IS_SHORT = 'coalesce(octet_length(name::text), 0) + coalesce(octet_length(
 /** Selects IS_SHORT, and the columns of a plant. The texts of a long plant are read later. */
 const ROW = `${IS_SHORT}, id, CASE WHEN ${IS_SHORT} THEN name END, CASE WHEN ${IS_SHORT} THEN tag END`;
 
+/** Only PostgreSQL 17 and later has this limit, and other servers refuse to set it. */
+const NO_TRANSACTION_TIMEOUT =
+  "SELECT set_config('transaction_timeout', '0', true) WHERE current_setting('transaction_timeout', true) IS NOT NULL";
+
 /**
  * Takes a snapshot in a transaction, on a connection of its own, because batches must not wait for its queries. Behind a
  * pooler in transaction mode, the transaction keeps one connection to the server.
@@ -48,9 +52,9 @@ export async function openPostgresSnapshot(
     await client.query(
       `SET LOCAL lock_timeout = ${timeout}; ` +
         // An operator's limits for short transactions would end an export, in particular one whose reader is slow.
-        `SET LOCAL statement_timeout = ${QUERY_TIMEOUT}; SET LOCAL idle_in_transaction_session_timeout = 0`,
+        `SET LOCAL statement_timeout = ${QUERY_TIMEOUT}; SET LOCAL idle_in_transaction_session_timeout = 0; ` +
+        NO_TRANSACTION_TIMEOUT,
     );
-    // The transaction takes its snapshot with its first query.
     const { hasPlants } = await readSchemaState((statement) => query(client, statement));
     if (hasPlants) return new PostgresSnapshot(client, url.name);
   } catch (error) {
