@@ -1,6 +1,4 @@
-import { jest } from '@jest/globals';
-import { skip } from '../../test/support/clocks.js';
-import { Outage, retry } from './retry.js';
+import { retry } from './retry.js';
 
 class LockedError extends Error {}
 
@@ -19,7 +17,7 @@ class UnreliableDatabase {
 
 describe('retry', () => {
   const isTransient = (error: unknown): boolean => error instanceof LockedError;
-  const options = { patience: 10_000, isTransient, pause: () => 1 };
+  const options = { retryFor: 10_000, isTransient, pause: () => 1 };
   let database: UnreliableDatabase;
 
   beforeEach(() => {
@@ -61,49 +59,12 @@ describe('retry', () => {
     expect(times[1]).toBeGreaterThan(18);
   });
 
-  it('gives up with the last error when the patience would be over before the next attempt', async () => {
-    await expect(retry(database.write, { ...options, patience: 50, pause: () => 20 })).rejects.toThrow(LockedError);
+  it('gives up with the last error when its time would be over before the next attempt', async () => {
+    await expect(retry(database.write, { ...options, retryFor: 50, pause: () => 20 })).rejects.toThrow(LockedError);
     expect(database.attempts).toBeGreaterThan(1);
     database.attempts = 0;
 
-    await expect(retry(database.write, { ...options, patience: 50, pause: () => 60 })).rejects.toThrow(LockedError);
+    await expect(retry(database.write, { ...options, retryFor: 50, pause: () => 60 })).rejects.toThrow(LockedError);
     expect(database.attempts).toBe(1);
-  });
-});
-
-const TIMEOUT = 60_000;
-
-describe('Outage', () => {
-  let outage: Outage;
-
-  beforeEach(() => {
-    outage = new Outage(TIMEOUT);
-  });
-
-  afterEach(() => jest.restoreAllMocks());
-
-  it('makes a store less patient after a failure', () => {
-    expect(outage.patience).toBe(TIMEOUT);
-    outage.failed();
-
-    expect(outage.patience).toBe(TIMEOUT / 50);
-  });
-
-  it('is over after a success', () => {
-    outage.failed();
-    outage.succeeded();
-
-    expect(outage.patience).toBe(TIMEOUT);
-  });
-
-  it('is over when nothing has failed for as long as the timeout', () => {
-    outage.failed();
-    skip(TIMEOUT / 2);
-    outage.failed();
-    skip(TIMEOUT / 2);
-    expect(outage.patience).toBe(TIMEOUT / 50);
-    skip(TIMEOUT);
-
-    expect(outage.patience).toBe(TIMEOUT);
   });
 });

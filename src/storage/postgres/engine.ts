@@ -30,7 +30,7 @@ async function openPostgresRepository(url: PostgresUrl, options: DatabaseOptions
   };
   try {
     await retry(() => updatePostgresSchema(pool), {
-      patience: startTimeout,
+      retryFor: startTimeout,
       isTransient: mayPassAtStart,
       pause: () => Math.random() * MAX_START_PAUSE,
       onFailure: tellOperator,

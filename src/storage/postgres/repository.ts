@@ -8,7 +8,7 @@ import {
   type PlantSnapshot,
   type StoredPlant,
 } from '../plant-repository.js';
-import { Outage } from '../retry.js';
+import { Outage } from '../outage.js';
 import { requireSnapshot } from '../schema-state.js';
 import { describePostgresError, postgresFailure } from './errors.js';
 import type { PostgresPool } from './pool.js';
@@ -50,9 +50,10 @@ export class PostgresRepository extends PlantRepository {
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     const additions = batch.map((plant): Addition => ({ plant, outcome: undefined }));
-    const { patience } = this.#outage;
+    const { timeout } = this.options;
+    const { retryFor } = this.#outage;
     try {
-      const outcomes = await retryInTime(() => this.#attempt(additions), this.options.timeout, patience);
+      const outcomes = await retryInTime(() => this.#attempt(additions), { timeout, retryFor });
       this.#outage.succeeded();
       return outcomes;
     } catch (error) {
@@ -67,7 +68,7 @@ export class PostgresRepository extends PlantRepository {
   override async check(): Promise<void> {
     const timeout = this.#checkTimeout;
     try {
-      await retryInTime(() => addTrialPlants(this.pool, { timeout }), timeout);
+      await retryInTime(() => addTrialPlants(this.pool, { timeout }), { timeout });
     } catch (error) {
       throw unavailable('check', describePostgresError(error), { cause: error });
     }

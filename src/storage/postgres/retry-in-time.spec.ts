@@ -6,7 +6,7 @@ describe('retryInTime', () => {
   const refused = Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED' });
 
   it('gives up while its first attempt goes on', async () => {
-    const error: unknown = await retryInTime(silent, 50).catch((reason: unknown) => reason);
+    const error: unknown = await retryInTime(silent, { timeout: 50 }).catch((reason: unknown) => reason);
 
     expect(describePostgresError(error)).toBe('it did not answer within 50 ms; check its server and its URL');
     expect(isTransient(error)).toBe(true);
@@ -19,14 +19,14 @@ describe('retryInTime', () => {
       return attempts === 1 ? Promise.reject(refused) : silent();
     };
 
-    await expect(retryInTime(work, 100)).rejects.toBe(refused);
+    await expect(retryInTime(work, { timeout: 100 })).rejects.toBe(refused);
     expect(attempts).toBe(2);
   });
 
-  it('gives up after its patience if its attempts end', async () => {
+  it('begins no attempt after the time for retries', async () => {
     const began = performance.now();
 
-    await expect(retryInTime(() => Promise.reject(refused), 60_000, 20)).rejects.toBe(refused);
+    await expect(retryInTime(() => Promise.reject(refused), { timeout: 60_000, retryFor: 20 })).rejects.toBe(refused);
     expect(performance.now() - began).toBeLessThan(30_000);
   });
 });

@@ -8,18 +8,17 @@ const MAX_PAUSE = 20;
  * Repeats work, and gives up after the timeout even while an attempt goes on, whose outcome is unknown then. PostgresPool
  * has the table of all time limits.
  *
- * @param timeout milliseconds
- * @param patience milliseconds after which no further attempt begins
+ * @param options.timeout milliseconds after which it gives up
+ * @param options.retryFor milliseconds after which no further attempt begins
  * @throws the error of the last attempt that has ended; if none has, an error that is transient, too
  */
 export async function retryInTime<Result>(
   work: () => Promise<Result>,
-  timeout: number,
-  patience = timeout,
+  { timeout, retryFor = timeout }: { readonly timeout: number; readonly retryFor?: number },
 ): Promise<Result> {
   let lastError: unknown;
   const repeated = retry(work, {
-    patience,
+    retryFor,
     isTransient,
     pause: () => Math.random() * MAX_PAUSE,
     onFailure: (error) => {

@@ -57,7 +57,7 @@ export async function openSqliteDatabase<Result>(
   };
   try {
     return await retry(open, {
-      patience: OPEN_TIMEOUT,
+      retryFor: OPEN_TIMEOUT,
       isTransient,
       pause: () => OPEN_PAUSE,
       onFailure: tellOperator,

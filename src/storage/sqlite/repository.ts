@@ -7,7 +7,8 @@ import {
   type PlantSnapshot,
   type StoredPlant,
 } from '../plant-repository.js';
-import { Outage, retry } from '../retry.js';
+import { retry } from '../retry.js';
+import { Outage } from '../outage.js';
 import { requireSnapshot } from '../schema-state.js';
 import { describeSqliteError, isTransient, sqliteFailure } from './errors.js';
 import type { FilesInPlace } from './files-in-place.js';
@@ -41,9 +42,9 @@ export class SqliteRepository extends PlantRepository {
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    const { patience } = this.#outage;
+    const { retryFor } = this.#outage;
     try {
-      const outcomes = await retry(() => this.#attempt(batch), { ...WHILE_LOCKED, patience });
+      const outcomes = await retry(() => this.#attempt(batch), { ...WHILE_LOCKED, retryFor });
       this.#outage.succeeded();
       return outcomes;
     } catch (error) {
@@ -61,7 +62,7 @@ export class SqliteRepository extends PlantRepository {
       addTrialPlants(this.database);
     };
     try {
-      await retry(attempt, { ...WHILE_LOCKED, patience: this.#checkTimeout });
+      await retry(attempt, { ...WHILE_LOCKED, retryFor: this.#checkTimeout });
     } catch (error) {
       throw unavailable('check', describeSqliteError(error), { cause: error });
     }
