@@ -122,7 +122,7 @@ describe('plant-store import', () => {
     expect(await running.ended).toBe(1);
     expect(running.stdout).toBe('');
     expect(running.stderr).toMatch(
-      /^1 created, .+\nplant-store: .+ the files of the database were removed or replaced; run the same command again: it goes on .+\n$/,
+      /^1 created, .+\nplant-store: .+ the files of the database were removed or replaced: put them back; run the same command again: it goes on .+\n$/,
     );
   });
 

@@ -37,7 +37,7 @@ export class FilesNotInPlaceError extends Error {
   override readonly name = 'FilesNotInPlaceError';
 
   constructor() {
-    super('the files of the database were removed or replaced');
+    super('the files of the database were removed or replaced: put them back');
   }
 }
 

@@ -19,6 +19,6 @@ describe('FilesInPlace', () => {
     files.assertInPlace();
     inode += 1n;
 
-    expect(() => files.assertInPlace()).toThrow('the files of the database were removed or replaced');
+    expect(() => files.assertInPlace()).toThrow('the files of the database were removed or replaced: put them back');
   });
 });

@@ -299,7 +299,7 @@ describe('the SQLite database', () => {
   it('fails its check when its files are gone', async () => {
     rmSync(`${file}-wal`);
 
-    await expect(repository.check?.()).rejects.toThrow(/were removed or replaced$/);
+    await expect(repository.check?.()).rejects.toThrow(/were removed or replaced: put them back$/);
   });
 
   it('is unavailable when it is full', async () => {
@@ -375,8 +375,8 @@ describe('the file of a URL', () => {
     expect(readPlants(join(directory, name))).toHaveLength(1);
     rmSync(`${name}-wal`);
 
-    await expect(opened.add([{ id: 2n, name: 'Ficus' }])).rejects.toThrow(/were removed or replaced$/);
-    await expect(opened.close()).rejects.toThrow(/were removed or replaced$/);
+    await expect(opened.add([{ id: 2n, name: 'Ficus' }])).rejects.toThrow(/were removed or replaced: put them back$/);
+    await expect(opened.close()).rejects.toThrow(/were removed or replaced: put them back$/);
   });
 
   it('is not another one that a symbolic link leads to later', async () => {
@@ -384,8 +384,8 @@ describe('the file of a URL', () => {
     rmSync('link.db');
     symlinkSync('plants.db', 'link.db');
 
-    await expect(opened.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced$/);
-    await expect(opened.close()).rejects.toThrow(/were removed or replaced$/);
+    await expect(opened.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced: put them back$/);
+    await expect(opened.close()).rejects.toThrow(/were removed or replaced: put them back$/);
   });
 });
 
@@ -411,11 +411,11 @@ describe('files that are gone or replaced', () => {
     for (const id of [1n, 2n]) {
       const added = repository.add([{ id, name: 'Monstera' }]);
       await expect(added).rejects.toThrow(RepositoryUnavailableError);
-      await expect(added).rejects.toThrow(/were removed or replaced$/);
+      await expect(added).rejects.toThrow(/were removed or replaced: put them back$/);
     }
     const snapshot = repository.snapshot?.();
     await expect(snapshot).rejects.toThrow(RepositoryUnavailableError);
-    await expect(snapshot).rejects.toThrow(/were removed or replaced$/);
+    await expect(snapshot).rejects.toThrow(/were removed or replaced: put them back$/);
   });
 });
 
@@ -424,8 +424,8 @@ describe('a database that is named as a log', () => {
     const opened = await open(join(directory, 'plants-wal'));
     truncateSync(join(directory, 'plants-wal'));
 
-    await expect(opened.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced$/);
-    await expect(opened.close()).rejects.toThrow(/were removed or replaced$/);
+    await expect(opened.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced: put them back$/);
+    await expect(opened.close()).rejects.toThrow(/were removed or replaced: put them back$/);
   });
 });
 
@@ -433,11 +433,11 @@ describe('a log that another program has removed and made anew', () => {
   it('ends all creates if the repository has missed it', async () => {
     await repository.add([{ id: 1n, name: 'Monstera' }]);
     rmSync(`${file}-wal`);
-    await expect(repository.add([{ id: 2n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced$/);
+    await expect(repository.add([{ id: 2n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced: put them back$/);
     writeFileSync(`${file}-wal`, '');
 
-    await expect(repository.add([{ id: 2n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced$/);
-    await expect(repository.add([{ id: 2n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced$/);
+    await expect(repository.add([{ id: 2n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced: put them back$/);
+    await expect(repository.add([{ id: 2n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced: put them back$/);
   });
 
   it('ends creates a second later if the repository has not missed it', async () => {
@@ -446,7 +446,7 @@ describe('a log that another program has removed and made anew', () => {
     writeFileSync(`${file}-wal`, '');
     skipSecond();
 
-    await expect(repository.add([{ id: 2n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced$/);
+    await expect(repository.add([{ id: 2n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced: put them back$/);
   });
 
   it('stays as it is when the repository closes, at once', async () => {
@@ -454,7 +454,7 @@ describe('a log that another program has removed and made anew', () => {
     rmSync(`${file}-wal`);
     writeFileSync(`${file}-wal`, '');
 
-    await expect(repository.close()).rejects.toThrow(/were removed or replaced$/);
+    await expect(repository.close()).rejects.toThrow(/were removed or replaced: put them back$/);
 
     expect(existsSync(`${file}-wal`)).toBe(true);
   });
@@ -469,7 +469,7 @@ describe('files that are missing for a moment', () => {
       return Array.prototype.map.apply(this, parameters) as Result[];
     };
 
-    await expect(repository.add(batch)).rejects.toThrow(/were removed or replaced$/);
+    await expect(repository.add(batch)).rejects.toThrow(/were removed or replaced: put them back$/);
     renameSync(`${directory}-away`, directory);
 
     expect(await repository.add([{ id: 2n, name: 'Ficus' }])).toEqual(['created']);
@@ -479,7 +479,7 @@ describe('files that are missing for a moment', () => {
   it('refuse a batch before it is written', async () => {
     expect(firstValue(other, 'SELECT count(*) FROM plants')).toBe(0n);
     renameSync(`${file}-wal`, `${file}-away`);
-    await expect(repository.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced$/);
+    await expect(repository.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced: put them back$/);
     renameSync(`${file}-away`, `${file}-wal`);
 
     expect(firstValue(other, 'SELECT count(*) FROM plants')).toBe(0n);
