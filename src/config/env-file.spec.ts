@@ -26,7 +26,7 @@ describe('A file of variables', () => {
     expectFault(line, 'must be a variable such as PORT=8080, or begin with #');
   });
 
-  it.each(["JWT_AUDIENCE='a", 'HOST= "::1\nPORT=1\nBASE_PATH="/v1"', 'HOST=`::1'])(
+  it.each(["JWT_AUDIENCE='a", 'HOST= "::1\nPORT=1\nBASE_PATH="/v1"', 'HOST=`::1', 'HOST="::1\u2028'])(
     'may not have a quotation mark that does not close: %j',
     (lines) => {
       expectFault(lines, 'has a value whose quotation mark does not close');
@@ -45,6 +45,7 @@ describe('A file of variables', () => {
     'BASE_PATH="/v1" # new',
     'export PORT=0',
     '# a\\',
+    'BASE_PATH=/v1\rPORT=1',
   ])('that ENV_FILE names may not have a line that systemd reads in another way: %s', (line) => {
     expectFault(
       line,

@@ -5,9 +5,9 @@
 const READ_ALIKE: readonly RegExp[] = [
   /^\s*$/,
   /^\s*#.*(?<!\\)$/,
-  /^\s*\w+\s*=[^#\\`]*$/,
-  /^\s*\w+\s*=\s*"[^"\\`]*"\s*$/,
-  /^\s*\w+\s*=\s*'[^'\\`]*'\s*$/,
+  /^\s*\w+\s*=[^#\\`\r]*$/,
+  /^\s*\w+\s*=\s*"[^"\\`\r]*"\s*$/,
+  /^\s*\w+\s*=\s*'[^'\\`\r]*'\s*$/,
 ];
 
 /** Returns whether a line is a variable, and neither blank nor a comment. */
@@ -44,7 +44,7 @@ function faultForNode(line: string): string | undefined {
     return /^\s*(?:#|$)/.test(line) ? undefined : 'must be a variable such as PORT=8080, or begin with #';
   }
   // Splits `NAME="text"` into `"` and `text"`.
-  const [, mark, rest = ''] = /^[^=]+=\s*(["'`])(.*)$/.exec(line) ?? [];
+  const [, mark, rest = ''] = /^[^=]+=\s*(["'`])(.*)$/s.exec(line) ?? [];
   if (mark === undefined) return undefined;
   const end = rest.indexOf(mark);
   // The value would take the variables of other lines.
