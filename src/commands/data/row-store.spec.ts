@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import {
   type Outcome,
@@ -42,5 +43,17 @@ describe('The rows of a chunk', () => {
     expect(repository.sizes).toEqual([1_024, 476]);
     expect(counts).toEqual({ created: 476, repeated: 0, conflict: 0, rejected: 1 });
     expect(reported).toEqual([[1_501, 'It is wrong.']]);
+  });
+
+  it('are not rejected because of a defect of the program, which ends the import', async () => {
+    const repository = new RecoveringRepository();
+    const defect = new TypeError('Cannot mix BigInt and other types');
+    jest.spyOn(repository, 'add').mockRejectedValue(defect);
+    const counts = { created: 0, repeated: 0, conflict: 0, rejected: 0 };
+    const store = new RowStore(repository, counts, () => undefined);
+    const row: Row = { kind: 'plant', line: 1, source: '', plant: { id: 1n, name: 'Monstera' } };
+
+    await expect(store.add([row])).rejects.toBe(defect);
+    expect(counts.rejected).toBe(0);
   });
 });

@@ -29,7 +29,10 @@ export class RowStore {
     this.#plants = new GroupCommit(repository);
   }
 
-  /** @throws {RepositoryUnavailableError} when some of the plants may be stored or not */
+  /**
+   * @throws {RepositoryUnavailableError} when some of the plants may be stored or not
+   * @throws {TypeError} because of a defect of this program
+   */
   async add(rows: readonly Row[]): Promise<void> {
     // Waits for all rows, even after an error: the caller then closes the repository, which must get no further batch.
     const results = await Promise.allSettled(rows.map((row) => this.#addRow(row)));
@@ -52,7 +55,8 @@ export class RowStore {
       const name = await this.#plants.add(row.plant);
       return name === 'conflict' ? { name, reason: `The id ${row.plant.id} belongs to another plant.` } : { name };
     } catch (error) {
-      if (error instanceof RepositoryUnavailableError) throw error;
+      // JavaScript throws a TypeError for a defect of this program. Errors of a database have other classes.
+      if (error instanceof RepositoryUnavailableError || error instanceof TypeError) throw error;
       // A CHECK of the operator may refuse a plant, for example.
       return { name: 'rejected', reason: `The database refuses it: ${errorMessage(error)}` };
     }
