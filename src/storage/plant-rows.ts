@@ -2,10 +2,13 @@ import { randomInt } from 'node:crypto';
 import { FIELD_NAMES, type FieldName, type FieldType, PLANT_FIELDS } from '../contract/plant-fields.js';
 import type { StoredPlant } from './plant-repository.js';
 
+/** The columns of a row in SQL: `id, name, tag`. */
+export const COLUMNS = FIELD_NAMES.join(', ');
+
 /** A value of a row, for both drivers; null for an absent one. */
 export type ColumnValue = bigint | string | null;
 
-/** A row of a plant. All SQL names the columns in the order of PLANT_FIELDS. */
+/** A row of a plant. Its values are in the order of COLUMNS. */
 type PlantRow = readonly ColumnValue[];
 
 /** Returns the row of a plant. */

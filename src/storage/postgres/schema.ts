@@ -1,5 +1,5 @@
 import { errorMessage, UnusableDatabaseError } from '../engine-errors.js';
-import { isSameRow, rowOf, trialPlants } from '../plant-rows.js';
+import { COLUMNS, isSameRow, rowOf, trialPlants } from '../plant-rows.js';
 import type { StoredPlant } from '../plant-repository.js';
 import { assertUsableSchema, type SchemaState } from '../schema-state.js';
 import { USE_ANOTHER_SCHEMA, violatesUniqueness } from './errors.js';
@@ -87,7 +87,7 @@ export async function addTrialPlants(
   { steps = [], timeout }: { readonly steps?: readonly string[]; readonly timeout?: number } = {},
 ): Promise<void> {
   const plants = trialPlants();
-  const statements = [...steps, `${insertionOf(plants)} RETURNING id, name, tag`];
+  const statements = [...steps, `${insertionOf(plants)} RETURNING ${COLUMNS}`];
   const added = await pool.transactAndRollBack(statements, timeout).catch((error: unknown) => {
     // An operator's column is unique. The start would take the error for a race with another instance, and try again.
     if (!violatesUniqueness(error)) throw error;
@@ -101,7 +101,7 @@ export async function addTrialPlants(
 /** Returns a statement that inserts the plants whose ids are free. Citus counts the rows of unnest wrongly. */
 export function insertionOf(plants: readonly StoredPlant[]): string {
   const rows = plants.map((plant) => `(${valuesOf(plant)})`);
-  return `INSERT INTO plants (id, name, tag) VALUES ${rows.join()} ON CONFLICT (id) DO NOTHING`;
+  return `INSERT INTO plants (${COLUMNS}) VALUES ${rows.join()} ON CONFLICT (id) DO NOTHING`;
 }
 
 /**
@@ -117,7 +117,7 @@ export function comparisonOf(plants: readonly StoredPlant[]): string {
       sent.index,
       plants.name::text COLLATE "C" IS NOT DISTINCT FROM sent.name::text AND
       plants.tag::text COLLATE "C" IS NOT DISTINCT FROM sent.tag::text
-    FROM (VALUES ${rows.join()}) AS sent (index, id, name, tag)
+    FROM (VALUES ${rows.join()}) AS sent (index, ${COLUMNS})
     JOIN plants ON plants.id = sent.id::bigint`;
 }
 

@@ -2,7 +2,7 @@ import pg from 'pg';
 import type { PostgresUrl } from '../database-url.js';
 import type { DatabaseOptions } from '../engines.js';
 import { unavailable } from '../engine-errors.js';
-import { plantOf } from '../plant-rows.js';
+import { COLUMNS, plantOf } from '../plant-rows.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
 import { connectionSettings } from './connection-settings.js';
 import { describePostgresError, postgresStartError } from './errors.js';
@@ -78,7 +78,7 @@ class PostgresSnapshot implements PlantSnapshot {
 
   async find(ids: readonly bigint[]): Promise<readonly StoredPlant[]> {
     const rows = await this.#query(
-      `SELECT id, name, tag FROM plants WHERE id = ANY (ARRAY[${ids.map(literal).join()}]::bigint[])`,
+      `SELECT ${COLUMNS} FROM plants WHERE id = ANY (ARRAY[${ids.map(literal).join()}]::bigint[])`,
     );
     return rows.map(plantOf);
   }

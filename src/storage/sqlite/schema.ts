@@ -1,5 +1,5 @@
 import { UnusableDatabaseError } from '../engine-errors.js';
-import { isSameRow, rowOf, trialPlants } from '../plant-rows.js';
+import { COLUMNS, isSameRow, rowOf, trialPlants } from '../plant-rows.js';
 import { assertUsableSchema, type SchemaState } from '../schema-state.js';
 import { NAME_ANOTHER_FILE } from './errors.js';
 import { firstRow, firstValue, inTransaction, prepare, type SqliteDatabase } from './statements.js';
@@ -27,7 +27,7 @@ export const COMPARE = `
   END
   FROM plants WHERE id = ?1`;
 
-export const SELECT = 'SELECT id, name, tag FROM plants';
+export const SELECT = `SELECT ${COLUMNS} FROM plants`;
 
 /** An operator may have spelled the name of the table in another way. */
 const FIND_TABLE = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'plants' COLLATE NOCASE";
