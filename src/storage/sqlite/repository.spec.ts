@@ -384,7 +384,9 @@ describe('the file of a URL', () => {
     rmSync('link.db');
     symlinkSync('plants.db', 'link.db');
 
-    await expect(opened.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced: put them back$/);
+    await expect(opened.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(
+      /were removed or replaced: put them back$/,
+    );
     await expect(opened.close()).rejects.toThrow(/were removed or replaced: put them back$/);
   });
 });
@@ -424,7 +426,9 @@ describe('a database that is named as a log', () => {
     const opened = await open(join(directory, 'plants-wal'));
     truncateSync(join(directory, 'plants-wal'));
 
-    await expect(opened.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced: put them back$/);
+    await expect(opened.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(
+      /were removed or replaced: put them back$/,
+    );
     await expect(opened.close()).rejects.toThrow(/were removed or replaced: put them back$/);
   });
 });
@@ -433,11 +437,17 @@ describe('a log that another program has removed and made anew', () => {
   it('ends all creates if the repository has missed it', async () => {
     await repository.add([{ id: 1n, name: 'Monstera' }]);
     rmSync(`${file}-wal`);
-    await expect(repository.add([{ id: 2n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced: put them back$/);
+    await expect(repository.add([{ id: 2n, name: 'Monstera' }])).rejects.toThrow(
+      /were removed or replaced: put them back$/,
+    );
     writeFileSync(`${file}-wal`, '');
 
-    await expect(repository.add([{ id: 2n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced: put them back$/);
-    await expect(repository.add([{ id: 2n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced: put them back$/);
+    await expect(repository.add([{ id: 2n, name: 'Monstera' }])).rejects.toThrow(
+      /were removed or replaced: put them back$/,
+    );
+    await expect(repository.add([{ id: 2n, name: 'Monstera' }])).rejects.toThrow(
+      /were removed or replaced: put them back$/,
+    );
   });
 
   it('ends creates a second later if the repository has not missed it', async () => {
@@ -446,7 +456,9 @@ describe('a log that another program has removed and made anew', () => {
     writeFileSync(`${file}-wal`, '');
     skipSecond();
 
-    await expect(repository.add([{ id: 2n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced: put them back$/);
+    await expect(repository.add([{ id: 2n, name: 'Monstera' }])).rejects.toThrow(
+      /were removed or replaced: put them back$/,
+    );
   });
 
   it('stays as it is when the repository closes, at once', async () => {
@@ -479,7 +491,9 @@ describe('files that are missing for a moment', () => {
   it('refuse a batch before it is written', async () => {
     expect(firstValue(other, 'SELECT count(*) FROM plants')).toBe(0n);
     renameSync(`${file}-wal`, `${file}-away`);
-    await expect(repository.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced: put them back$/);
+    await expect(repository.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(
+      /were removed or replaced: put them back$/,
+    );
     renameSync(`${file}-away`, `${file}-wal`);
 
     expect(firstValue(other, 'SELECT count(*) FROM plants')).toBe(0n);
