@@ -64,13 +64,22 @@ export function createFastifyAdapter({
   trustProxy = [],
 }: AdapterOptions): FastifyAdapter {
   const isTrusted = proxyAddress.compile([...trustProxy]);
-  const handler: PublicHandler = (request, response) => {
-    request.clientAddress = proxyAddress(request, isTrusted);
-    if (!answerBeforeRouting(request, response, origins)) adapter.getInstance().routing(request, response);
-  };
-  const server = new PublicServer(handler, { ...DEFAULT_LIMITS, ...limits }, certificate);
+  let server: PublicServer;
   const adapter = new PublicFastifyAdapter({
-    serverFactory: () => server.node as Server,
+    serverFactory: (route: PublicHandler) => {
+      const handler: PublicHandler = (request, response) => {
+        request.clientAddress = proxyAddress(request, isTrusted);
+        const { origin } = request.headers;
+        const isAllowed = origin !== undefined && origins.has(origin);
+        if (isAllowed) allowOrigin(response, origin);
+        const refusal = findRefusal(request);
+        if (refusal !== undefined) response.refuse(refusal);
+        else if (isAllowed && isPreflight(request)) answerPreflight(response);
+        else route(request, response);
+      };
+      server = new PublicServer(handler, { ...DEFAULT_LIMITS, ...limits }, certificate);
+      return server.node as Server;
+    },
     // The server answers input that is not HTTP.
     clientErrorHandler: () => undefined,
     // Answers a URL that the router refuses, instead of Fastify. `rewriteUrl` should leave none.
@@ -92,19 +101,4 @@ export function createFastifyAdapter({
   }
   fastify.addHook('preClose', () => server.drain());
   return adapter;
-}
-
-/**
- * Answers a request that no route may see: an invalid one, or a preflight. Returns false for all others, whose answers get
- * their CORS headers here, too.
- */
-function answerBeforeRouting(request: PublicRequest, response: PublicResponse, origins: ReadonlySet<string>): boolean {
-  const { origin } = request.headers;
-  const isAllowed = origin !== undefined && origins.has(origin);
-  if (isAllowed) allowOrigin(response, origin);
-  const refusal = findRefusal(request);
-  if (refusal !== undefined) response.refuse(refusal);
-  else if (isAllowed && isPreflight(request)) answerPreflight(response);
-  else return false;
-  return true;
 }

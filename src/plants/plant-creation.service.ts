@@ -29,16 +29,16 @@ export class PlantCreationService {
    */
   async create(plant: NewPlant, principal: Principal | undefined): Promise<PlantDto> {
     const release = this.admission.admitPlant(plant);
-    let listening: Promise<void> | undefined;
+    let notification: Promise<void> | undefined;
     try {
       const outcome = await this.#add(plant);
       if (outcome === 'conflict') throw new ContractException(409);
       const { onPlantCreated } = this.options;
-      if (outcome === 'created' && onPlantCreated) listening = this.#notify(onPlantCreated, plant, principal);
+      if (outcome === 'created' && onPlantCreated) notification = this.#notify(onPlantCreated, plant, principal);
       return toPlant(plant);
     } finally {
       // The listener still has the plant.
-      if (listening) void listening.finally(release);
+      if (notification) void notification.finally(release);
       else release();
     }
   }

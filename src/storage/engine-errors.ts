@@ -26,14 +26,11 @@ export function noDatabase(file: string): OperatorError {
   return new OperatorError(`there is no database ${file}: DATABASE_URL must name one that exists`);
 }
 
-/**
- * The verbs in the messages of `unavailable`, whose subject is the database. GroupCommit prefixes
- * `Plants refused with 503: 3;`, so `them` are the plants.
- */
+/** The verbs in the messages of `unavailable`, whose subject is the database. */
 const FAULTS = {
   open: 'cannot be used',
   read: 'cannot be read',
-  add: 'did not confirm them',
+  add: 'did not confirm the plants',
   check: 'cannot store plants',
   close: 'cannot be closed',
 } as const;

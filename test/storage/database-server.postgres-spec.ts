@@ -139,7 +139,7 @@ describe('A statement', () => {
     const { service, url } = await start(proxy.url(database), { STORE_TIMEOUT: '300ms' });
     for (const [sqlState, advice] of Object.entries(errors)) {
       proxy.fault = { sqlState, times: Infinity };
-      const logged = `"Plants refused with 503: 1; the database did not confirm them: planted by the tests${advice}`;
+      const logged = `"Plants refused with 503: 1; the database did not confirm the plants: planted by the tests${advice}`;
       // On a busy machine, STORE_TIMEOUT may be over before the server has answered.
       await until('the cause is logged', async () => {
         expect([sqlState, await create(url)]).toEqual([sqlState, refusal(503)]);

@@ -32,8 +32,8 @@ describe('A disk without space', () => {
     await service.stop();
     const messages = service.lines.map((line) => (JSON.parse(line) as { message: string }).message);
     expect(messages.filter((message) => message.includes('refused'))).toEqual([
-      expect.stringMatching(/^Plants refused with 503: 1; the database did not confirm them: /),
-      expect.stringMatching(/^Plants refused with 503: 1; the database did not confirm them: /),
+      expect.stringMatching(/^Plants refused with 503: 1; the database did not confirm the plants: /),
+      expect.stringMatching(/^Plants refused with 503: 1; the database did not confirm the plants: /),
       'The store takes plants again; plants refused meanwhile: 2',
     ]);
   });

@@ -132,11 +132,8 @@ export class ClientConnection implements Occupant {
   #proceed(): void {
     const { name } = this.#state;
     const [next] = this.#queue;
-    if (next instanceof ContractException && name !== 'running') {
-      // Nothing else follows, so it need not wait until the client has read the answer before it.
-      this.#refuse(next);
-      return;
-    }
+    // A refusal is the last answer, so it need not wait until the client has read the one before it.
+    if (next instanceof ContractException && name !== 'running') this.#refuse(next);
     if (next instanceof PublicResponse && name === 'waiting') {
       this.#queue.shift();
       // May answer at once: `send` then calls `#proceed` itself, and this call only pauses or resumes again.

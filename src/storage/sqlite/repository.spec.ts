@@ -210,7 +210,7 @@ describe('the SQLite database', () => {
     );
     expect(performance.now() - began).toBeLessThan(5_000);
     await expect(repository.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(
-      'the database did not confirm them: database is locked; stop the other process that uses it',
+      'the database did not confirm the plants: database is locked; stop the other process that uses it',
     );
     other.exec('ROLLBACK');
     await patient.close();
