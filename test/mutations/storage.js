@@ -775,7 +775,7 @@ export default [
     name: 'storage: log made anew',
     reason: 'A command makes a new log for one that was removed: the service would write into the removed one.',
     file: FILES,
-    find: 'this.#logSeenAt = -Infinity;',
+    find: 'this.#logDueAt = 0;',
     replace: '',
     spec: 'src/storage/sqlite/repository',
     test: 'made anew',

@@ -17,8 +17,8 @@ export class FilesInPlace {
   readonly #log: string;
   /** Device and inode of each file, by its path. */
   readonly #identities: ReadonlyMap<string, string>;
-  /** When the log was last seen in place; -Infinity after a failure, so that each later check looks again. */
-  #logSeenAt = performance.now();
+  /** When the log must be identified again, on the clock of `performance.now`. */
+  #logDueAt = 0;
 
   /**
    * @param path of the database, absolute, as the operator named it
@@ -49,25 +49,17 @@ export class FilesInPlace {
    * @throws {FilesNotInPlaceError} when a file was removed or replaced, or the database or the index was emptied
    */
   assertInPlace({ isClosing = false } = {}): void {
-    // Without a log, the check fails and is remembered: a new log that appears later is not the one of SQLite.
-    const mustIdentifyLog = isClosing || this.#isLogDue() || !existsSync(this.#log);
-    if (mustIdentifyLog) this.#assertSameLog();
+    if (isClosing || performance.now() >= this.#logDueAt || !existsSync(this.#log)) this.#identifyLog();
     this.#assertSame(this.path);
     this.#assertSame(this.#index);
   }
 
-  #isLogDue(): boolean {
-    return performance.now() - this.#logSeenAt >= LOG_INTERVAL;
-  }
-
-  #assertSameLog(): void {
-    try {
-      this.#assertSame(this.#log);
-      this.#logSeenAt = performance.now();
-    } catch (error) {
-      this.#logSeenAt = -Infinity;
-      throw error;
-    }
+  /** Checks that the log is the file that SQLite has opened. */
+  #identifyLog(): void {
+    // If there is none or another one, each later check looks again: another process may make a new log meanwhile.
+    this.#logDueAt = 0;
+    this.#assertSame(this.#log);
+    this.#logDueAt = performance.now() + LOG_INTERVAL;
   }
 
   /** @throws {FilesNotInPlaceError} when the path leads to another file than the one that SQLite has opened, or to none */
