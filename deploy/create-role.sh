@@ -1,5 +1,5 @@
 #!/bin/sh
-# Creates the role and the database of the service, an ordinary role that owns nothing else. The image of PostgreSQL runs
+# Creates the database of the service, and an ordinary role that owns only this database. The image of PostgreSQL runs
 # this once, when it makes the data directory.
 set -eu
 psql --no-psqlrc --set=ON_ERROR_STOP=1 --username="$POSTGRES_USER" <<'EOSQL'

@@ -41,23 +41,22 @@ describe("The README's examples", () => {
 
   beforeEach(() => service.store.query('DELETE FROM plants'));
 
-  it('create a plant with curl, and then cause a conflict', async () => {
+  it('create a plant with curl', async () => {
     const curl = README.blockIn('Create a plant', 'sh').replace('<ACCESS_TOKEN>', TOKEN);
     const { host, port, basePath } = parseConfiguration({});
     const headers = [...curl.matchAll(/-H '([\w-]+): ([^']+)'/g)].map(([, name = '', value = '']) => [name, value]);
     const [, sent = ''] = /-d '([^']+)'/.exec(curl) ?? [];
-    /** Returns the answer as the README has it: the status line, the media type and the body. */
-    const send = async (body: string): Promise<string> => {
-      const options = { method: 'POST', headers: headers as [string, string][], body };
-      const answer = await fetch(`${service.url}/plants`, options);
-      const type = answer.headers.get('content-type') ?? 'none';
-      return `HTTP/1.1 ${answer.status} ${answer.statusText}\nContent-Type: ${type}\n\n${await answer.text()}`;
-    };
+    const answer = await fetch(`${service.url}/plants`, {
+      method: 'POST',
+      headers: headers as [string, string][],
+      body: sent,
+    });
+    const type = answer.headers.get('content-type') ?? 'none';
+    const head = `HTTP/1.1 ${answer.status} ${answer.statusText}\nContent-Type: ${type}`;
 
     expect(curl).toMatch(`curl -i http://${host}:${port}${basePath}/plants \\\n`);
-    expect(await send(sent)).toBe(README.blockIn('Create a plant', 'http'));
+    expect(`${head}\n\n${await answer.text()}`).toBe(README.blockIn('Create a plant', 'http'));
     expect(await service.rows()).toEqual([{ id: 1n, name: 'Monstera', tag: 'indoor' }]);
-    expect(await send(sent.replace('indoor', 'outdoor'))).toBe(README.blockIn('Errors', 'http'));
   });
 
   it('get the documented answers, in this order', async () => {
