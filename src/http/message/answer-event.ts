@@ -3,6 +3,7 @@ import { type AuthenticationRefused, principalOf, refusalOf } from '../../auth/a
 import type { ErrorBody } from '../../contract/contract.exception.js';
 import { ERROR_TABLE, type ErrorNumber } from '../../contract/error-table.js';
 import type { Answer, PublicResponse } from './public-response.js';
+import { withoutQuery } from './request-target.js';
 
 /** The diagnostics channel with one message for every answer of the public port. */
 export const ANSWER_CHANNEL = 'plant-store:answer';
@@ -53,6 +54,7 @@ export function describeAnswer({ req, headersCompleteAt }: PublicResponse, { sta
   const { id, method, url = '', trace } = req;
   const principal = principalOf(req);
   const refused = refusalOf(req);
+  const reason = status === 400 ? reasonOf(body as ErrorBody) : undefined;
   return {
     requestId: id,
     principal: principal?.name ?? refused?.principal,
@@ -60,7 +62,8 @@ export function describeAnswer({ req, headersCompleteAt }: PublicResponse, { sta
     method,
     path: loggedPath(url),
     status,
-    ...(status === 400 && reasonOf(body as ErrorBody)),
+    error: reason?.error,
+    reason: reason?.reason,
     refusal: refused?.reason,
     duration: Math.round((performance.now() - headersCompleteAt) * 1_000) / 1_000,
     address: req.clientAddress,
@@ -75,8 +78,7 @@ export function reasonOf({ error, message }: ErrorBody): Pick<AnswerEvent, 'erro
 }
 
 function loggedPath(url: string): string {
-  const query = url.indexOf('?');
-  const path = url.slice(0, Math.min(query < 0 ? MAX_PATH : query, MAX_PATH));
+  const path = withoutQuery(url).slice(0, MAX_PATH);
   // A target that the rules for messages refuse may hold anything.
   return /^[!-~]*$/.test(path) ? path : path.replace(/[^!-~]/g, '?');
 }

@@ -29,8 +29,14 @@ export function isTarget(method: string, target: string): boolean {
  * parse its thousands of names for each method.
  */
 export function toRouterPath(target: string): string {
-  const [path = ''] = target.split('?', 1);
+  const path = withoutQuery(target);
   return withUtf8Escapes(path.startsWith('/') ? path : withRoot(ABSOLUTE_FORM.exec(path)?.[2] ?? ''));
+}
+
+/** Returns the part of a request target before its query. */
+export function withoutQuery(target: string): string {
+  const query = target.indexOf('?');
+  return query < 0 ? target : target.slice(0, query);
 }
 
 /** Replaces escapes that are not UTF-8 by U+FFFD: the router cannot decode them. No route has this character. */
