@@ -63,11 +63,12 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
    */
   override async canActivate(context: ExecutionContext): Promise<boolean> {
     if (this.authOptions.hostDecides) return true;
+    const request = requestOf(context);
     // In the service, the guard is bound globally and again by PlantsController: the second run finds the principal of the
     // first. A host may also pass the request on to another route, which requires another scope.
-    const known = principalOf(requestOf(context));
-    const principal = known ?? (await this.#authenticate(context));
-    this.#authorize(context, principal);
+    if (principalOf(request) === undefined) await super.canActivate(context);
+    // A request that AuthGuard has passed without a principal is refused.
+    this.#authorize(context, principalOf(request) ?? this.#refuse(context));
     return true;
   }
 
@@ -94,12 +95,6 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     request.user = verdict;
     setPrincipal(request, verdict);
     return verdict;
-  }
-
-  /** Returns the principal that `handleRequest` has kept. Refuses a request that AuthGuard passes without one. */
-  async #authenticate(context: ExecutionContext): Promise<Principal> {
-    await super.canActivate(context);
-    return principalOf(requestOf(context)) ?? this.#refuse(context);
   }
 
   #authorize(context: ExecutionContext, { scopes }: Principal): void {

@@ -32,22 +32,21 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
     super({ passReqToCallback: true });
   }
 
-  /** Returns the verdict on a token, or false if the request comes from another guard than BearerAuthGuard. */
+  /**
+   * Returns the verdict on a token, or false if the request comes from another guard than BearerAuthGuard.
+   *
+   * @throws what the verifier throws, or an Error instead of a value that passport does not take for an error
+   */
   async validate(request: unknown, token: string): Promise<Verdict | false> {
     if (!(request instanceof BearerRequest)) return false;
     if (!isBearerToken(token)) return new Rejection('malformed');
-    return askVerifier(request.verifier, token);
-  }
-}
-
-/** @throws what the verifier throws, or an Error instead of a value that passport does not take for an error */
-async function askVerifier(verifier: TokenVerifier, token: string): Promise<Verdict> {
-  try {
-    return toVerdict(await verifier.verify(token));
-  } catch (error) {
-    if (error) throw error;
-    // If a verifier rejects with undefined, passport would see no error, and refuse the request with 401.
-    throw new Error(`The verifier of tokens has thrown ${String(error)}`, { cause: error });
+    try {
+      return toVerdict(await request.verifier.verify(token));
+    } catch (error) {
+      if (error) throw error;
+      // If a verifier rejects with undefined, passport would see no error, and refuse the request with 401.
+      throw new Error(`The verifier of tokens has thrown ${String(error)}`, { cause: error });
+    }
   }
 }
 

@@ -3,7 +3,7 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { Principal } from '../auth/token-verifier.js';
 import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
-import { type Outcome, RepositoryUnavailableError } from '../storage/plant-repository.js';
+import { RepositoryUnavailableError } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 import { type NewPlant, type PlantDto, toPlant } from './dto/plant.dto.js';
 import type { PlantCreatedListener } from './plants.module-definition.js';
@@ -31,24 +31,18 @@ export class PlantCreationService {
     const release = this.admission.admitPlant(plant);
     let notification: Promise<void> | undefined;
     try {
-      const outcome = await this.#add(plant);
+      const outcome = await this.groupCommit.add(plant);
       if (outcome === 'conflict') throw new ContractException(409);
       const { onPlantCreated } = this.options;
       if (outcome === 'created' && onPlantCreated) notification = this.#notify(onPlantCreated, plant, principal);
       return toPlant(plant);
+    } catch (error) {
+      // It is unknown whether the plant is stored.
+      throw error instanceof RepositoryUnavailableError ? new ContractException(503) : error;
     } finally {
       // The listener still has the plant.
       if (notification) void notification.finally(release);
       else release();
-    }
-  }
-
-  /** @throws {ContractException} 503 if it is unknown whether the plant is stored */
-  async #add(plant: NewPlant): Promise<Outcome> {
-    try {
-      return await this.groupCommit.add(plant);
-    } catch (error) {
-      throw error instanceof RepositoryUnavailableError ? new ContractException(503) : error;
     }
   }
 

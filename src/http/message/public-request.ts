@@ -79,8 +79,7 @@ export class PublicRequest extends IncomingMessage {
       super._destroy(error, callback);
       return;
     }
-    // While the guard runs, nothing listens for `error`, and the event would end the process. `readBody` still gets the
-    // refusal afterwards: `finished` reports the error that `destroy` has kept.
-    callback(this.listenerCount('error') > 0 ? this.#refusal : null);
+    // Without an error, because nothing listens for `error`. `readBody` finds the refusal in `errored`.
+    callback();
   }
 }

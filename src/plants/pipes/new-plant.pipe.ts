@@ -44,15 +44,8 @@ export class NewPlantPipe implements PipeTransform<LazyContext, Promise<NewPlant
       this.admission.admitRequest(response);
       return this.#parsedBodies.plantOf(hostRequest, request);
     }
-    return this.#readPlant(request, response, contentLength(sent));
-  }
-
-  async #readPlant(
-    request: IncomingMessage,
-    response: ServerResponse,
-    length: number | undefined,
-  ): Promise<NewPlantDto> {
     const { bodyLimit } = this.admission;
+    const length = contentLength(sent);
     if (length !== undefined && length > bodyLimit) throw bodyTooLarge(bodyLimit);
     const chargeBody = this.admission.admitRequest(response);
     return parseNewPlant(await readBody(request, length, bodyLimit, chargeBody));

@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import { finished } from 'node:stream';
 import { ContractException } from '../../contract/contract.exception.js';
 import type { ChargeBody } from '../admission.js';
 
@@ -13,7 +12,7 @@ const MIN_CAPACITY = 1_024;
  * @param limit the greatest length that is accepted
  * @throws {ContractException} 413 if the body is too large, 503 if there is no room for it, 400 or 408 if it is incomplete
  */
-export async function readBody(
+export function readBody(
   request: IncomingMessage,
   length: number | undefined,
   limit: number,
@@ -26,13 +25,15 @@ export async function readBody(
       if (refusal === undefined) return;
       // The rest is discarded, because a client reads the answer only when it has sent everything.
       request.off('data', add).resume();
-      // `finished` may keep its callback, and so the bytes, until the connection ends.
+      // The listeners below keep the body, and so the bytes, until the connection ends.
       body.free();
       reject(refusal);
     };
-    finished(request, (error) => {
-      if (error) reject(incompleteBecauseOf(error));
-      else resolve(body.bytes());
+    // It may have emitted `close` already.
+    if (request.destroyed) throw whyIncomplete(request);
+    request.on('end', () => resolve(body.bytes()));
+    request.on('close', () => {
+      if (!request.readableEnded) reject(whyIncomplete(request));
     });
     // This listener starts the stream. The server pauses the input while chunks have no such listener.
     request.on('data', add);
@@ -90,7 +91,7 @@ export function bodyTooLarge(limit: number): ContractException {
 }
 
 /** Returns the refusal with which ClientConnection has ended the body. Other errors do not tell the reason. */
-function incompleteBecauseOf(error: Error): ContractException {
-  if (error instanceof ContractException) return error;
+function whyIncomplete({ errored }: IncomingMessage): ContractException {
+  if (errored instanceof ContractException) return errored;
   return new ContractException(400, 'The connection was closed before the body was complete.');
 }
