@@ -32,7 +32,7 @@ describe('.nvmrc', () => {
   it('names the version of Node.js that the README prefers', () => {
     const version = readFileSync(join(ROOT, '.nvmrc'), 'utf8').trim();
 
-    expect(README.section('Start')).toContain(`Use Node.js ${version}, the active LTS version,`);
+    expect(README.section('Start')).toContain(`Use Node.js ${version} (the active LTS version)`);
   });
 });
 
