@@ -67,16 +67,7 @@ export function createFastifyAdapter({
   let server: PublicServer;
   const adapter = new PublicFastifyAdapter({
     serverFactory: (route: PublicHandler) => {
-      const handler: PublicHandler = (request, response) => {
-        request.clientAddress = proxyAddress(request, isTrusted);
-        const { origin } = request.headers;
-        const isAllowed = origin !== undefined && origins.has(origin);
-        if (isAllowed) allowOrigin(response, origin);
-        const refusal = findRefusal(request);
-        if (refusal !== undefined) response.refuse(refusal);
-        else if (isAllowed && isPreflight(request)) answerPreflight(response);
-        else route(request, response);
-      };
+      const handler = createHandler(route, origins, isTrusted);
       server = new PublicServer(handler, { ...DEFAULT_LIMITS, ...limits }, certificate);
       return server.node as Server;
     },
@@ -101,4 +92,22 @@ export function createFastifyAdapter({
   }
   fastify.addHook('preClose', () => server.drain());
   return adapter;
+}
+
+/** Returns the handler of the public port, which refuses violations of HTTP, answers preflights, and routes the rest. */
+function createHandler(
+  route: PublicHandler,
+  origins: ReadonlySet<string>,
+  isTrusted: ReturnType<typeof proxyAddress.compile>,
+): PublicHandler {
+  return (request, response) => {
+    request.clientAddress = proxyAddress(request, isTrusted);
+    const { origin } = request.headers;
+    const isAllowed = origin !== undefined && origins.has(origin);
+    if (isAllowed) allowOrigin(response, origin);
+    const refusal = findRefusal(request);
+    if (refusal !== undefined) response.refuse(refusal);
+    else if (isAllowed && isPreflight(request)) answerPreflight(response);
+    else route(request, response);
+  };
 }

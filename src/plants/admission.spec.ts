@@ -50,16 +50,16 @@ describe('Admission', () => {
     expect(fill(admission)).toHaveLength(2);
   });
 
-  it.each<[string, (answer: ServerResponse) => unknown]>([
-    ['whose client has gone', (answer) => answer.req.socket.destroy()],
-    ['that the host has answered', (answer) => answer.end()],
-  ])('does not admit a request %s, which would count forever', (_what, end) => {
+  it.each<[string, 400 | 503, (answer: ServerResponse) => unknown]>([
+    ['whose client has gone', 400, (answer) => answer.req.socket.destroy()],
+    ['that the host has answered', 503, (answer) => answer.end()],
+  ])('does not admit a request %s, which would count forever', (_what, error, end) => {
     const admission = new Admission(MIB);
     const answer = newAnswer();
     end(answer);
     answer.emit('close');
 
-    expect(() => admission.admitRequest(answer)).toThrow(new ContractException(503));
+    expect(() => admission.admitRequest(answer)).toThrow(expect.objectContaining({ error }) as Error);
     expect(fill(admission)).toHaveLength(2_048);
   });
 

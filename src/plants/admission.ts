@@ -53,12 +53,13 @@ export class Admission {
    * Admits a request, until its answer emits `close`.
    *
    * @returns a function that counts the bytes of its body
-   * @throws {ContractException} 503 if there is no room, if the client has disconnected or has an answer, or after `close`
+   * @throws {ContractException} 503 if there is no room, if the client has an answer, or after `close`; 400 if it has gone
    */
   admitRequest(answer: ServerResponse): ChargeBody {
     if (this.#isClosed) throw new ContractException(503);
-    // The answer may have emitted `close`, so that the request would count forever.
-    if (answer.writableEnded || answer.req.socket.destroyed) throw new ContractException(503);
+    // In these cases, the answer may have emitted `close` already, so that the request would count for ever.
+    if (answer.req.socket.destroyed) throw new ContractException(400, 'The client has disconnected.');
+    if (answer.writableEnded) throw new ContractException(503);
     const request: AdmittedRequest = { answer, bytes: 0 };
     this.#requests.push(request);
     answer.once('close', () => this.#stopCounting(request));
@@ -105,7 +106,7 @@ export class Admission {
   #chargeBody(request: AdmittedRequest, bytes: number): boolean {
     // A host may answer before the body has arrived: the request then counts no longer.
     if (!this.#requests.includes(request)) return false;
-    // Before `#makeRoom`, which may evict this very request and subtract its bytes.
+    // Before `#makeRoom`: if the client has gone, it may evict this very request, and subtract its bytes.
     request.bytes += bytes;
     this.#bytes += bytes;
     if (this.#makeRoom()) return true;
@@ -121,23 +122,23 @@ export class Admission {
     this.#bytes -= request.bytes;
   }
 
-  /** Evicts answered requests until the totals are within the limits. Returns false if that is not enough. */
+  /** Evicts finished requests until the totals are within the limits. Returns false if that is not enough. */
   #makeRoom(): boolean {
     while (this.#requests.length > MAX_REQUESTS || this.#bytes > this.#maxBytes) {
-      if (!this.#evictOldestAnswered()) return false;
+      if (!this.#evictOldestFinished()) return false;
     }
     return true;
   }
 
   /**
-   * Stops counting the oldest answered request. Closes its connection only if bytes of the answer are left to write.
+   * Stops counting the oldest finished request. Closes its connection only if bytes of the answer are left to write.
    * Otherwise the operating system has them, and only `close` is still to come: for a last answer, it comes when the client
    * closes its side.
    *
-   * @returns false if no request is answered
+   * @returns false if no request is finished
    */
-  #evictOldestAnswered(): boolean {
-    const request = this.#requests.find(({ answer }) => isAnswered(answer));
+  #evictOldestFinished(): boolean {
+    const request = this.#requests.find(({ answer }) => isFinished(answer));
     if (request === undefined) return false;
     if (request.answer.writableLength > 0) request.answer.destroy();
     this.#stopCounting(request);
@@ -145,8 +146,8 @@ export class Admission {
   }
 }
 
-/** Returns whether an answer is written, or never will be. */
-function isAnswered({ headersSent, req }: ServerResponse): boolean {
+/** Returns whether the answer is written, or the client has gone. */
+function isFinished({ headersSent, req }: ServerResponse): boolean {
   // On Node 20, a response that waits for the one before it emits no `close` when the connection closes.
   return headersSent || req.socket.destroyed;
 }

@@ -40,13 +40,13 @@ export class PlantCreationService {
       // It is unknown whether the plant is stored.
       throw error instanceof RepositoryUnavailableError ? new ContractException(503) : error;
     } finally {
-      // The listener still has the plant.
-      if (notification) void notification.finally(release);
+      // The listener still has the plant. A logger that throws rejects the notification.
+      if (notification) notification.then(release, release);
       else release();
     }
   }
 
-  /** Calls the listener in a later turn, so that it can neither change nor delay the answer. Never rejects. */
+  /** Calls the listener in a later turn, so that it can neither change nor delay the answer. */
   async #notify(listener: PlantCreatedListener, ...created: Parameters<PlantCreatedListener>): Promise<void> {
     await nextTurn();
     try {

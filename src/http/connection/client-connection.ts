@@ -39,7 +39,7 @@ type State =
  * | the refusal of | is sent                                                    |
  * |----------------|------------------------------------------------------------|
  * | a request      | by `send`, like any answer                                 |
- * | a body         | by `send`, too: `failBody` lets `readBody` reject with it  |
+ * | a body         | by `send`, too: `failBody` lets `readBody` throw it        |
  * | other input    | by `#refuse`, in the turn of the input, as the last answer |
  *
  * A refusal in the queue is the last entry: later input is ignored. It is written at once behind the answer before it, even
@@ -130,13 +130,13 @@ export class ClientConnection implements Occupant {
 
   /** Decides what comes next, after the state or the queue has changed. */
   #proceed(): void {
-    const { name } = this.#state;
     const [next] = this.#queue;
-    // A refusal is the last answer, so it need not wait until the client has read the one before it.
-    if (next instanceof ContractException && name !== 'running') this.#refuse(next);
-    if (next instanceof PublicResponse && name === 'waiting') {
+    if (next instanceof ContractException) {
+      // The last answer: it need not wait until the client has read the one before it.
+      if (this.#state.name !== 'running') this.#refuse(next);
+    } else if (next !== undefined && this.#state.name === 'waiting') {
       this.#queue.shift();
-      // May answer at once: `send` then calls `#proceed` itself, and this call only pauses or resumes again.
+      // May answer, and so call this function, before it returns.
       void this.#run(next);
     }
     this.#input.readOrPause();
@@ -263,8 +263,9 @@ function discardBody({ req }: PublicResponse): void {
 
 /** Returns whether the answer to a request is the last one: its client is unknown, or nothing can be read after it. */
 function endsConnection(request: PublicRequest, { status }: Answer): boolean {
-  // 204 answers the preflight of an allowed origin, which never has a token.
-  const isUnknown = principalOf(request) === undefined && status !== 204;
+  // The only answer with this status. A preflight never has a token.
+  const answersPreflight = status === 204;
+  const isUnknown = principalOf(request) === undefined && !answersPreflight;
   // After Upgrade, Node's parser drops input.
   const isUpgrade = request.headers.upgrade !== undefined;
   return isUnknown || isUpgrade || request.hasUnreadBody || request.asksToClose;

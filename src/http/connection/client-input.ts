@@ -2,9 +2,8 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
 /**
- * The input of a connection. With HeadClock and `_destroy` of PublicRequest, this is the code that depends on how Node's
- * HTTP server reads a socket, which its documentation does not say. If Node changes that, test/http/memory, pipelining,
- * slow-store or tls fail.
+ * The input of a connection. With HeadClock, this is the code that depends on how Node's HTTP server reads a socket, which its
+ * documentation does not say. If Node changes that, test/http/memory, pipelining, slow-store or tls fail.
  *
  * Node's parser gets the input, except while input must wait: it then stays in the operating system, and the client cannot
  * send more than its buffers hold.
@@ -38,24 +37,15 @@ export class ClientInput {
    * byte would make the creates of others 20 times slower.
    */
   discard(): void {
-    // Node's own listener for `resume` (`onSocketResume`) runs before ours, and makes the socket read again.
-    this.socket.once('resume', () => takeFromParser(this.socket));
-    emitResume(this.socket);
+    const { socket } = this;
+    // The order matters. Node's own listener for `resume` (`onSocketResume`) was added first, and makes the socket read again.
+    // Ours then takes the socket from the parser: Node ends its parsing when a listener for `data` is added
+    // (`socketListenerWrap`), as in an upgrade.
+    socket.once('resume', () => socket.removeAllListeners('data').on('data', () => undefined));
+    // Only a paused socket emits `resume`.
+    socket.pause();
+    socket.resume();
   }
-}
-
-/**
- * Takes a socket from Node's parser, and discards its input. Node ends its parsing when a listener for `data` is added
- * (`socketListenerWrap`), as in an upgrade.
- */
-function takeFromParser(socket: Socket): void {
-  socket.removeAllListeners('data').on('data', () => undefined);
-}
-
-/** Makes a socket emit `resume`, which only a paused one does. */
-function emitResume(socket: Socket): void {
-  socket.pause();
-  socket.resume();
 }
 
 /**

@@ -15,9 +15,9 @@ const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})(
 export class PublicRequest extends IncomingMessage {
   /** The address that a trusted proxy names, otherwise the peer's. Set when the request runs. */
   clientAddress: string | undefined;
+  /** Why the body will not be complete, see `failBody`. */
+  refusal: ContractException | undefined;
   #id: string | undefined;
-  /** Why the body fails; set by `failBody`. */
-  #refusal: ContractException | undefined;
 
   /** True if there is a body that was not read to its end. */
   get hasUnreadBody(): boolean {
@@ -61,25 +61,9 @@ export class PublicRequest extends IncomingMessage {
     return this.headers['transfer-encoding'] !== undefined;
   }
 
-  /**
-   * Fails a body that is not complete. `readBody` rejects with the refusal, which then takes the usual way of an answer. The
-   * socket stays open for it.
-   */
+  /** Tells `readBody` that the body will not be complete, and why. The refusal then takes the usual way of an answer. */
   failBody(refusal: ContractException): void {
-    this.#refusal = refusal;
-    this.destroy(refusal);
-  }
-
-  /**
-   * Leaves the socket open after `failBody`. Node's own function would close it. If Node changes how it destroys a request,
-   * test/http/message-rules or timeouts fail.
-   */
-  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    if (this.#refusal === undefined) {
-      super._destroy(error, callback);
-      return;
-    }
-    // Without an error, because nothing listens for `error`. `readBody` finds the refusal in `errored`.
-    callback();
+    this.refusal ??= refusal;
+    this.emit('refused', this.refusal);
   }
 }

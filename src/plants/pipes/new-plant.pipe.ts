@@ -13,8 +13,8 @@ import { bodyTooLarge, readBody } from './read-body.js';
 type HostResponse = ServerResponse | { readonly raw: ServerResponse };
 
 /**
- * Returns the context of the request. A host's global ValidationPipe with `transform` would copy a context into a plain
- * object. It passes functions on unchanged.
+ * Returns the context of the request. A host's own global pipe runs first, and may copy objects, such as one that trims
+ * texts. It passes functions on unchanged.
  */
 type LazyContext = () => ExecutionContext;
 
@@ -48,7 +48,7 @@ export class NewPlantPipe implements PipeTransform<LazyContext, Promise<NewPlant
     const length = contentLength(sent);
     if (length !== undefined && length > bodyLimit) throw bodyTooLarge(bodyLimit);
     const chargeBody = this.admission.admitRequest(response);
-    return parseNewPlant(await readBody(request, length, bodyLimit, chargeBody));
+    return parseNewPlant(await readBody(request, length ?? bodyLimit, chargeBody));
   }
 }
 

@@ -5,13 +5,31 @@ import { ContractException } from '../../contract/contract.exception.js';
 import { readBody } from './read-body.js';
 
 describe('A body', () => {
-  it('that has failed before it is read is refused for the same reason', async () => {
-    const request = new IncomingMessage(new Socket());
-    const refusal = new ContractException(408);
-    request.destroy(refusal);
-    await setImmediate();
+  const refusal = new ContractException(408);
 
-    await expect(readBody(request, 1, 1, () => true)).rejects.toBe(refusal);
+  it('that was refused before it is read is refused for the same reason', async () => {
+    const request = Object.assign(new IncomingMessage(new Socket()), { refusal });
+
+    await expect(readBody(request, 1, () => true)).rejects.toBe(refusal);
+  });
+
+  it('that is refused while it is read is refused for the same reason', async () => {
+    const request = new IncomingMessage(new Socket());
+    const reading = readBody(request, 2, () => true);
+    request.push('{');
+    await setImmediate();
+    request.emit('refused', refusal);
+
+    await expect(reading).rejects.toBe(refusal);
+    expect(request.readableFlowing).toBe(true);
+  });
+
+  it('of a client that disconnects while it is read is refused as incomplete', async () => {
+    const request = new IncomingMessage(new Socket());
+    const reading = readBody(request, 2, () => true);
+    request.destroy();
+
+    await expect(reading).rejects.toMatchObject({ error: 400 });
   });
 
   it('of a client that has disconnected is refused as incomplete', async () => {
@@ -19,6 +37,6 @@ describe('A body', () => {
     request.destroy();
     await setImmediate();
 
-    await expect(readBody(request, 1, 1, () => true)).rejects.toMatchObject({ error: 400 });
+    await expect(readBody(request, 1, () => true)).rejects.toMatchObject({ error: 400 });
   });
 });

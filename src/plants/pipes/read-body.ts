@@ -5,37 +5,46 @@ import type { ChargeBody } from '../admission.js';
 /** Minimum bytes of a buffer for a body that arrives in parts. */
 const MIN_CAPACITY = 1_024;
 
+/** A request whose body may be refused before it is complete, as PublicRequest. Requests of a host have no such member. */
+interface RefusableRequest extends IncomingMessage {
+  /** Why the body will not be complete; the event `refused` has it, too. */
+  readonly refusal?: ContractException | undefined;
+}
+
 /**
  * Reads a body.
  *
- * @param length the value of Content-Length; undefined if the body is chunked
- * @param limit the greatest length that is accepted
+ * @param maxLength the value of Content-Length; the limit if the body is chunked
  * @throws {ContractException} 413 if the body is too large, 503 if there is no room for it, 400 or 408 if it is incomplete
  */
-export function readBody(
-  request: IncomingMessage,
-  length: number | undefined,
-  limit: number,
+export async function readBody(
+  request: RefusableRequest,
+  maxLength: number,
   chargeBody: ChargeBody,
 ): Promise<Uint8Array> {
-  const body = new BodyBuffer(limit, length ?? limit, chargeBody);
+  // Both may have happened while the guard ran.
+  if (request.refusal !== undefined) throw request.refusal;
+  if (request.destroyed) throw clientHasGone();
+  const body = new BodyBuffer(maxLength, chargeBody);
   return new Promise((resolve, reject) => {
-    const add = (chunk: Buffer): void => {
-      const refusal = body.add(chunk);
-      if (refusal === undefined) return;
+    const refuse = (refusal: ContractException): void => {
       // The rest is discarded, because a client reads the answer only when it has sent everything.
       request.off('data', add).resume();
-      // The listeners below keep the body, and so the bytes, until the connection ends.
+      // The listeners keep the body, and so the bytes, until the connection ends.
       body.free();
       reject(refusal);
     };
-    // It may have emitted `close` already.
-    if (request.destroyed) throw whyIncomplete(request);
+    const add = (chunk: Buffer): void => {
+      const refusal = body.add(chunk);
+      if (refusal !== undefined) refuse(refusal);
+    };
+    request.on('refused', refuse);
     request.on('end', () => resolve(body.bytes()));
     request.on('close', () => {
-      if (!request.readableEnded) reject(whyIncomplete(request));
+      if (!request.readableEnded) reject(clientHasGone());
     });
-    // This listener starts the stream. The server pauses the input while chunks have no such listener.
+    // This listener starts the stream. In the service, ClientConnection then starts the time of the body. It pauses the input
+    // while chunks have no such listener.
     request.on('data', add);
   });
 }
@@ -45,12 +54,7 @@ class BodyBuffer {
   #buffer = Buffer.alloc(0);
   #length = 0;
 
-  /**
-   * @param limit the greatest length that is accepted
-   * @param maxLength the greatest length that is possible: the value of Content-Length, or the limit
-   */
   constructor(
-    private readonly limit: number,
     private readonly maxLength: number,
     private readonly chargeBody: ChargeBody,
   ) {}
@@ -58,7 +62,8 @@ class BodyBuffer {
   /** Adds a chunk, or returns why the body is refused. */
   add(chunk: Buffer): ContractException | undefined {
     const length = this.#length + chunk.length;
-    if (length > this.limit) return bodyTooLarge(this.limit);
+    // Node ends a body at its Content-Length, so only a chunked one can be too large.
+    if (length > this.maxLength) return bodyTooLarge(this.maxLength);
     if (length > this.#buffer.length && !this.#grow(length)) return new ContractException(503);
     chunk.copy(this.#buffer, this.#length);
     this.#length = length;
@@ -90,8 +95,7 @@ export function bodyTooLarge(limit: number): ContractException {
   return new ContractException(413, `The body is too large: at most ${limit} bytes are accepted.`);
 }
 
-/** Returns the refusal with which ClientConnection has ended the body. Other errors do not tell the reason. */
-function whyIncomplete({ errored }: IncomingMessage): ContractException {
-  if (errored instanceof ContractException) return errored;
+/** Returns the refusal of a request whose client has disconnected, for the log. */
+function clientHasGone(): ContractException {
   return new ContractException(400, 'The connection was closed before the body was complete.');
 }
