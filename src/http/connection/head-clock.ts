@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
  * reports, test/http/timeouts or slow-store fail.
  */
 export class HeadClock {
-  /** True if the socket was paused at any time since the last head or, in another timeout, since that began. */
+  /** True if the socket was paused at any time within the time that is measured: since the last head, or in a timeout. */
   #mayHaveWaited = false;
   #timer: NodeJS.Timeout | undefined;
 

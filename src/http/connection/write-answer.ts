@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ContractException } from '../../contract/contract.exception.js';
-import { describeAnswer, publishAnswer, reasonOf } from '../message/answer-event.js';
+import { describeAnswer, publishAnswer, failureOf } from '../message/answer-event.js';
 import type { PublicRequest } from '../message/public-request.js';
 import type { Answer, PublicResponse } from '../message/public-response.js';
 
@@ -55,7 +55,7 @@ function writeContent(response: PublicResponse, json: string | undefined, endsRe
 export function writeRefusal(socket: Socket, refusal: ContractException): void {
   const requestId = randomUUID();
   const body = refusal.getResponse();
-  publishAnswer({ requestId, status: 400, ...reasonOf(body), address: socket.remoteAddress });
+  publishAnswer({ requestId, status: 400, ...failureOf(body), address: socket.remoteAddress });
   const json = JSON.stringify(body);
   const headers = headersOf(requestId, 'close', refusal.headers, json);
   headers.Date = new Date().toUTCString();

@@ -54,7 +54,7 @@ export function describeAnswer({ req, headersCompleteAt }: PublicResponse, { sta
   const { id, method, url = '', trace } = req;
   const principal = principalOf(req);
   const refused = refusalOf(req);
-  const reason = status === 400 ? reasonOf(body as ErrorBody) : undefined;
+  const failure = status === 400 ? failureOf(body as ErrorBody) : undefined;
   return {
     requestId: id,
     principal: principal?.name ?? refused?.principal,
@@ -62,8 +62,8 @@ export function describeAnswer({ req, headersCompleteAt }: PublicResponse, { sta
     method,
     path: loggedPath(url),
     status,
-    error: reason?.error,
-    reason: reason?.reason,
+    error: failure?.error,
+    reason: failure?.reason,
     refusal: refused?.reason,
     duration: Math.round((performance.now() - headersCompleteAt) * 1_000) / 1_000,
     address: req.clientAddress,
@@ -73,7 +73,7 @@ export function describeAnswer({ req, headersCompleteAt }: PublicResponse, { sta
 }
 
 /** Returns the error number and, if it is not the default text of the number, the message of a refusal. */
-export function reasonOf({ error, message }: ErrorBody): Pick<AnswerEvent, 'error' | 'reason'> {
+export function failureOf({ error, message }: ErrorBody): Pick<AnswerEvent, 'error' | 'reason'> {
   return message === ERROR_TABLE[error].message ? { error } : { error, reason: message };
 }
 
