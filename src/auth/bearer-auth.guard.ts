@@ -67,8 +67,10 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     // In the service, the guard is bound globally and again by PlantsController: the second run finds the principal of the
     // first. A host may also pass the request on to another route, which requires another scope.
     if (principalOf(request) === undefined) await super.canActivate(context);
-    // A request that AuthGuard has passed without a principal is refused.
-    this.#authorize(context, principalOf(request) ?? this.#refuse(context));
+    const principal = principalOf(request);
+    // AuthGuard has passed a request without a principal.
+    if (principal === undefined) this.#refuse(context);
+    this.#authorize(context, principal);
     return true;
   }
 
