@@ -5,8 +5,8 @@ import { ERROR_TABLE } from '../contract/error-table.js';
 import { nodeRequest, principalOf, setPrincipal, setRefusal } from './authenticated-request.js';
 import { BearerAuthOptions, isScope } from './bearer-auth-options.js';
 import { BearerRequest, STRATEGY } from './bearer.strategy.js';
-import type { Principal } from './token-verifier.js';
-import { Rejection, type Verdict } from './verdict.js';
+import { ExpiredToken, type Principal, type RefusalReason } from './token-verifier.js';
+import type { Verdict } from './verdict.js';
 
 interface ScopeRequirement {
   /** Defaults to the scope of the options. */
@@ -92,7 +92,8 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   ): User {
     if (error) throw error;
     if (!verdict) this.#refuse(context);
-    if (verdict instanceof Rejection) this.#refuse(context, verdict);
+    if (typeof verdict === 'string') this.#refuse(context, verdict);
+    if (verdict instanceof ExpiredToken) this.#refuse(context, 'expired', verdict.holder);
     const request = requestOf(context);
     request.user = verdict;
     setPrincipal(request, verdict);
@@ -114,17 +115,18 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   /**
    * Notes the reason for the log, and sets the challenge.
    *
-   * @param rejection undefined if there is no token that passport can read
+   * @param reason undefined if there is no token that passport can read
+   * @param holder the holder of a token that has expired
    * @throws {UnauthorizedException} always
    */
-  #refuse(context: ExecutionContext, rejection?: Rejection): never {
+  #refuse(context: ExecutionContext, reason?: RefusalReason, holder?: Principal): never {
     const request = requestOf(context);
     // A challenge names an error only if the client has tried to send a token (RFC 6750 §3).
     const isAttempt = /^bearer +./i.test(nodeRequest(request).headers.authorization ?? '');
     setRefusal(request, {
-      reason: rejection?.reason ?? (isAttempt ? 'malformed' : 'missing'),
-      principal: rejection?.holder?.name,
-      issuer: rejection?.holder?.issuer,
+      reason: reason ?? (isAttempt ? 'malformed' : 'missing'),
+      principal: holder?.name,
+      issuer: holder?.issuer,
       address: request.ip,
     });
     this.#setChallenge(context, isAttempt ? ', error="invalid_token"' : '');

@@ -3,7 +3,7 @@ import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
 import { nodeRequest } from './authenticated-request.js';
 import { isBearerToken, type TokenVerifier } from './token-verifier.js';
-import { Rejection, toVerdict, type Verdict } from './verdict.js';
+import { toVerdict, type Verdict } from './verdict.js';
 
 /** The name in passport's registry, which the process shares: a host may use `bearer` itself. */
 export const STRATEGY = 'plant-store-bearer';
@@ -39,7 +39,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
    */
   async validate(request: unknown, token: string): Promise<Verdict | false> {
     if (!(request instanceof BearerRequest)) return false;
-    if (!isBearerToken(token)) return new Rejection('malformed');
+    if (!isBearerToken(token)) return 'malformed';
     try {
       return toVerdict(await request.verifier.verify(token));
     } catch (error) {

@@ -41,11 +41,8 @@ export type VerificationResult = Principal | ExpiredToken | RefusalReason | unde
 
 /** Returns the principal of a token, unless the token has expired. */
 export function unlessExpired(principal: Principal): Principal | ExpiredToken {
-  return isExpired(principal) ? new ExpiredToken(principal) : principal;
-}
-
-export function isExpired({ expires }: Principal): boolean {
-  return expires !== undefined && expires.getTime() <= Date.now();
+  const { expires } = principal;
+  return expires !== undefined && expires.getTime() <= Date.now() ? new ExpiredToken(principal) : principal;
 }
 
 /** Returns whether the text is a token (RFC 6750 §2.1, b64token). */

@@ -1,17 +1,8 @@
 import { types } from 'node:util';
-import { ExpiredToken, isExpired, type Principal, REFUSAL_REASONS, type RefusalReason } from './token-verifier.js';
+import { ExpiredToken, type Principal, REFUSAL_REASONS, type RefusalReason, unlessExpired } from './token-verifier.js';
 
-/** A token that is rejected. */
-export class Rejection {
-  /** @param holder the holder of a token that has expired */
-  constructor(
-    readonly reason: RefusalReason,
-    readonly holder?: Principal,
-  ) {}
-}
-
-/** The result of a verifier, after it was checked. */
-export type Verdict = Principal | Rejection;
+/** The result of a verifier, after it was checked. A principal is that of a valid token. */
+export type Verdict = Principal | ExpiredToken | RefusalReason;
 
 /**
  * Returns the verdict of a verifier. The verifier of a host may be in JavaScript, so the result may have any type, and may
@@ -20,11 +11,10 @@ export type Verdict = Principal | Rejection;
  * @throws {TypeError} if the result is not a VerificationResult
  */
 export function toVerdict(result: unknown): Verdict {
-  if (result === undefined) return new Rejection('unknown');
-  if (isRefusalReason(result)) return new Rejection(result);
-  if (result instanceof ExpiredToken) return new Rejection('expired', result.holder);
+  if (result === undefined) return 'unknown';
+  if (isRefusalReason(result) || result instanceof ExpiredToken) return result;
   assertPrincipal(result);
-  return isExpired(result) ? new Rejection('expired', result) : result;
+  return unlessExpired(result);
 }
 
 function assertPrincipal(result: unknown): asserts result is Principal {
