@@ -35,8 +35,8 @@ interface Reload {
 }
 
 /**
- * The signing keys of an issuer: jose's remote key set, which keeps its keys if a reload fails. `refresh` needs a reload if
- * the keys are too old or the last reload has failed, and `find` if a token has an unknown key. Both join a reload
+ * The signing keys of an issuer: jose's remote key set, which keeps its keys if a reload fails. `reloadIfDue` needs a
+ * reload if the keys are too old or the last reload has failed, and `find` if a token has an unknown key. Both join a reload
  * (`#joinReload`):
  *
  * | the last reload is | until                             | they join    |
@@ -97,8 +97,8 @@ export class IssuerKeys {
     return this.#keySet(header, token);
   };
 
-  /** Reloads the keys if they are too old: the issuer may have withdrawn one. */
-  async refresh(): Promise<void> {
+  /** Reloads the keys if they are too old, because the issuer may have withdrawn one, or if the last reload has failed. */
+  async reloadIfDue(): Promise<void> {
     const last = this.#lastReload;
     const isDue = this.#isFailing || last === undefined || performance.now() - last.begun >= MAX_AGE;
     if (isDue) await this.#joinReload().succeeded;
@@ -128,19 +128,26 @@ export class IssuerKeys {
     return next;
   }
 
-  /** Fetches the keys, and returns whether that has succeeded. Logs the first failure, and the first success after it. */
+  /** Fetches the keys, and returns whether that has succeeded. */
   async #load(): Promise<boolean> {
     try {
       await this.#keySet.reload();
       this.#noteChange();
     } catch (error) {
-      if (!this.#isFailing) this.#logger.error(`The keys of ${this.issuer} cannot be fetched: ${describe(error)}`);
-      this.#isFailing = true;
+      this.#noteEnd(describe(error));
       return false;
     }
-    if (this.#isFailing) this.#logger.log(`The keys of ${this.issuer} can be fetched again`);
-    this.#isFailing = false;
+    this.#noteEnd(undefined);
     return true;
+  }
+
+  /** Notes how a reload has ended. Logs the first failure, and the first success after it. */
+  #noteEnd(failure: string | undefined): void {
+    const isFailing = failure !== undefined;
+    if (isFailing === this.#isFailing) return;
+    this.#isFailing = isFailing;
+    if (isFailing) this.#logger.error(`The keys of ${this.issuer} cannot be fetched: ${failure}`);
+    else this.#logger.log(`The keys of ${this.issuer} can be fetched again`);
   }
 
   #noteChange(): void {

@@ -37,7 +37,7 @@ const TOLERANCE = 30;
 const MAX_VERIFIED = 10_000;
 
 /** Milliseconds between two checks whether the keys are too old. After a failed fetch, the next check repeats it. */
-const REFRESH_INTERVAL = 10_000;
+const CHECK_INTERVAL = 10_000;
 
 /** Milliseconds that the start waits for the keys: many times what an issuer takes, and no long outage of static tokens. */
 const START_WAIT = 1_000;
@@ -70,13 +70,13 @@ export class JwtVerifier extends TokenVerifier {
     this.#settings = settings;
     this.#keys = new IssuerKeys(settings.issuer, settings.jwksUrl);
     // A host's own verifier may wrap this one and not pass on `onModuleInit`, but must still refuse withdrawn keys.
-    this.#timer = setInterval(() => void this.#keys.refresh(), REFRESH_INTERVAL).unref();
+    this.#timer = setInterval(() => void this.#keys.reloadIfDue(), CHECK_INTERVAL).unref();
   }
 
   /** Fetches the keys, and waits for them for at most a second. */
   override async onModuleInit(): Promise<void> {
     // Without keys, most requests of many clients that connect again after a restart would be refused with error 503.
-    await Promise.race([this.#keys.refresh(), wait(START_WAIT, undefined, { ref: false })]);
+    await Promise.race([this.#keys.reloadIfDue(), wait(START_WAIT, undefined, { ref: false })]);
   }
 
   override onApplicationShutdown(): void {

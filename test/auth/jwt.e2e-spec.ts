@@ -13,7 +13,7 @@ import { until } from '../support/until.js';
 
 /** Milliseconds until keys are too old, and until the service looks again whether they are. */
 const MAX_AGE = 240_000;
-const REFRESH_INTERVAL = 10_000;
+const CHECK_INTERVAL = 10_000;
 
 /** A key that the provider changes to. All tests share it, because its creation takes a fifth of a second of CPU. */
 const SECOND = await newKey('RS256', 'second');
@@ -36,7 +36,7 @@ afterEach(async () => {
 /** Lets the time pass until the service fetches the keys again. */
 function skipReloadInterval(): void {
   skip(MAX_AGE);
-  jest.advanceTimersByTime(REFRESH_INTERVAL);
+  jest.advanceTimersByTime(CHECK_INTERVAL);
 }
 
 /** Starts another service, with these settings. */
@@ -125,8 +125,8 @@ describe('Keys', () => {
     expect(await jwt.create(old)).toBe(200);
     jwt.provider.reply = () => ({});
 
-    skip(REFRESH_INTERVAL);
-    jest.advanceTimersByTime(REFRESH_INTERVAL);
+    skip(CHECK_INTERVAL);
+    jest.advanceTimersByTime(CHECK_INTERVAL);
     await until('the token is refused', async () => (await jwt.create(old)) !== 200);
   });
 
