@@ -89,26 +89,24 @@ export class TokenFileVerifier extends TokenVerifier {
    * @throws {OperatorError} if it cannot be used
    */
   load(): boolean {
-    const { content } = this.#state;
-    if (content === undefined && this.options.mayBeMissing === true && !existsSync(this.file)) return false;
-    const text = readTokenFile(this.file);
-    const tokens = text === content?.text ? content.tokens : this.#parse(text);
-    this.#state = { name: 'in use', content: { text, tokens, readAt: new Date() } };
-    return true;
+    const content = this.#read();
+    if (content !== undefined) this.#state = { name: 'in use', content };
+    return content !== undefined;
   }
 
   /** Reads the file again. If the file cannot be used, logs the reason and keeps the tokens. */
   reload(): void {
     const before = this.#state;
     try {
-      if (!this.load()) return;
+      const content = this.#read();
+      if (content === undefined) return;
+      this.#state = { name: 'in use', content };
+      if (before.name === 'in use' && before.content.text === content.text) return;
+      this.#logger.log(`${this.file} ${NEWS_AFTER[before.name]}; number of tokens now: ${this.count}`);
     } catch (error) {
       this.#state = { name: 'failing', content: before.content };
       this.#logger.error(`${(error as Error).message}; keeping the tokens read before`);
-      return;
     }
-    if (before.name === 'in use' && before.content.text === this.#state.content?.text) return;
-    this.#logger.log(`${this.file} ${NEWS_AFTER[before.name]}; number of tokens now: ${this.count}`);
   }
 
   override onModuleInit(): void {
@@ -130,6 +128,20 @@ export class TokenFileVerifier extends TokenVerifier {
 
   get #tokens(): StaticTokens {
     return this.#state.content?.tokens ?? this.#configured;
+  }
+
+  /**
+   * Reads the file.
+   *
+   * @returns undefined if it is missing, as the options may allow until it has been read
+   * @throws {OperatorError} if it cannot be used
+   */
+  #read(): Content | undefined {
+    const { content } = this.#state;
+    if (content === undefined && this.options.mayBeMissing === true && !existsSync(this.file)) return undefined;
+    const text = readTokenFile(this.file);
+    const tokens = text === content?.text ? content.tokens : this.#parse(text);
+    return { text, tokens, readAt: new Date() };
   }
 
   #parse(text: string): StaticTokens {
