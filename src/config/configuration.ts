@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { badUsage, forVariable } from '../operator-error.js';
+import { badUsage, namingVariable } from '../operator-error.js';
 import { readRegularFile } from '../files/regular-file.js';
 import { type DatabaseUrl, isInMemory, SSL_MODE_RULE } from '../storage/database-url.js';
 import type { DatabaseOptions } from '../storage/engines.js';
@@ -31,7 +31,7 @@ export interface Configuration extends Settings {
  */
 export function loadConfiguration(): Configuration {
   const { ENV_FILE: file = '' } = process.env;
-  const variables = file === '' ? readEnvFile() : forVariable('ENV_FILE', () => readEnvFile(file));
+  const variables = file === '' ? readEnvFile() : namingVariable('ENV_FILE', () => readEnvFile(file));
   return parseConfiguration(process.env, variables);
 }
 
@@ -104,7 +104,7 @@ function readSetting(variable: string, setting: Setting, sources: readonly Varia
 }
 
 function readTextFile(file: string, variable: string): string {
-  const content = forVariable(variable, () => readRegularFile(file, 'secret'));
+  const content = namingVariable(variable, () => readRegularFile(file, 'secret'));
   return content.toString('utf8').trimEnd();
 }
 

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { Logger } from '@nestjs/common';
-import { forVariable, OperatorError } from '../operator-error.js';
+import { namingVariable, OperatorError } from '../operator-error.js';
 import { readRegularFile } from '../files/regular-file.js';
 import { watchFiles } from '../files/watch-files.js';
 
@@ -52,7 +52,7 @@ export class CertificateFiles {
    *   the key
    */
   read(): Certificate {
-    return forVariable('TLS_CERT_FILE and TLS_KEY_FILE', () => readCertificate(this.certFile, this.keyFile));
+    return namingVariable('TLS_CERT_FILE and TLS_KEY_FILE', () => readCertificate(this.certFile, this.keyFile));
   }
 
   /** Passes each new certificate to a server from now on. */

@@ -1,7 +1,7 @@
 import { TokenFileVerifier } from '../auth/token-file-verifier.js';
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import type { Configuration } from '../config/configuration.js';
-import { forVariable, OperatorError } from '../operator-error.js';
+import { namingVariable, OperatorError } from '../operator-error.js';
 import { CertificateFiles } from './certificate-files.js';
 
 /**
@@ -59,7 +59,7 @@ function openTokens(configuration: Configuration): StaticTokens | TokenFileVerif
   const configured = numberTokens(configuration.accessTokens);
   if (accessTokensFile !== undefined) {
     const tokens = new TokenFileVerifier(accessTokensFile, { configured });
-    forVariable('ACCESS_TOKENS_FILE', () => tokens.load());
+    namingVariable('ACCESS_TOKENS_FILE', () => tokens.load());
     return tokens;
   }
   if (configured.length > 0) return new StaticTokens(configured);
