@@ -72,6 +72,7 @@ export function isHostName(text: string): boolean {
  */
 export function isNetwork(text: string): boolean {
   if (/^(?:loopback|linklocal|uniquelocal)$/.test(text)) return true;
-  const [, address = '', prefix = '1'] = /^([\da-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
-  return isIP(address) !== 0 && Number(prefix) >= 1 && Number(prefix) <= (isIP(address) === 4 ? 32 : 128);
+  const [, address = '', prefix] = /^([\da-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const longest = isIP(address) === 4 ? 32 : 128;
+  return isIP(address) !== 0 && (prefix === undefined || readNumber(prefix, 1, longest) !== undefined);
 }
