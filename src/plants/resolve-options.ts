@@ -84,17 +84,21 @@ function assert(isValid: boolean, rule: string): asserts isValid {
 function verifierOf(authentication: PlantsModuleOptions['authentication'] | undefined): TokenVerifier | undefined {
   // Only `false` itself opens the route: a missing environment variable must not.
   if (authentication === false) return NO_TOKENS;
-  if (Object.keys(authentication ?? {}).length !== 1) return undefined;
-  const { tokens, verifier }: GivenAuthentication = authentication ?? {};
-  if (typeof verifier?.verify === 'function') return verifier;
-  // Array.from turns holes of the list into undefined, which `every` would skip.
-  const list = Array.isArray(tokens) ? Array.from<unknown>(tokens) : [];
-  return list.length > 0 && list.every(isToken) ? new StaticTokens(numberTokens(list)) : undefined;
+  // A JavaScript host may pass anything: the spread makes an object of it.
+  const given: object = { ...authentication };
+  if (Object.keys(given).length !== 1) return undefined;
+  if ('verifier' in given) return isVerifier(given.verifier) ? given.verifier : undefined;
+  return 'tokens' in given && areTokens(given.tokens) ? new StaticTokens(numberTokens(given.tokens)) : undefined;
 }
 
-interface GivenAuthentication {
-  readonly tokens?: unknown;
-  readonly verifier?: TokenVerifier | null;
+function isVerifier(value: unknown): value is TokenVerifier {
+  return typeof (value as TokenVerifier | null | undefined)?.verify === 'function';
+}
+
+/** Returns whether a value is a list of tokens, at least one. */
+function areTokens(value: unknown): value is readonly string[] {
+  // Array.from turns holes of the list into undefined, which `every` would skip.
+  return Array.isArray(value) && value.length > 0 && Array.from<unknown>(value).every(isToken);
 }
 
 function isObject(value: unknown): boolean {
