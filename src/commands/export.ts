@@ -84,7 +84,6 @@ async function* encoded(configuration: Configuration, format: Format, showsProgr
  * @returns the number of plants
  */
 async function writeExport(file: string, chunks: AsyncIterable<Chunk>): Promise<number> {
-  const alreadyExists = `${file} already exists: name another file`;
   const write = async (draft: string): Promise<number> => {
     const descriptor = openSync(draft, 'wx', 0o600);
     try {
@@ -95,11 +94,12 @@ async function writeExport(file: string, chunks: AsyncIterable<Chunk>): Promise<
   };
   try {
     // `publishFile` refuses an existing file, but only after all chunks are written. This check also sees a dangling link.
-    if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw new OperatorError(alreadyExists);
+    if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) {
+      throw new OperatorError(`${file} already exists: name another file`);
+    }
     return await publishFile(file, write);
   } catch (error) {
-    const { code } = Object(error) as NodeJS.ErrnoException;
-    throw code === 'EEXIST' ? new OperatorError(alreadyExists, { cause: error }) : explainWriteError(file, error);
+    throw explainWriteError(file, error);
   }
 }
 

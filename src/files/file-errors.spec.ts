@@ -30,6 +30,9 @@ describe('A file that cannot be written', () => {
     expect(explainWriteError('/a/b', systemError('ENOSPC', 'link'))).toMatchObject({
       message: expect.stringContaining('its disk is full') as unknown,
     });
+    expect(explainWriteError('/a/b', systemError('EEXIST', 'link'))).toMatchObject({
+      message: '/a/b already exists: name another file',
+    });
   });
 });
 

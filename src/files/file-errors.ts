@@ -33,6 +33,8 @@ const ADVICE: Readonly<Record<string, string>> = {
 export function explainWriteError(file: string, cause: unknown): unknown {
   const code = systemCodeOf(cause);
   if (code === undefined) return cause;
+  // Another process has created the file since the command looked for it.
+  if (code === 'EEXIST') return new OperatorError(`${file} already exists: name another file`, { cause });
   const directory = dirname(resolve(file));
   if (code === 'ENOENT') return new OperatorError(`there is no directory ${directory}: create it first`, { cause });
   if (code === 'ENOTDIR') return new OperatorError(`${directory} is not a directory: name a file elsewhere`, { cause });

@@ -87,10 +87,9 @@ export default [
     name: 'commands: export that replaces a file',
     reason: 'The file of an export must not exist.',
     file: EXPORT,
-    find: 'if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw',
+    find: 'if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) {',
     replace:
-      'const { rmSync } = await import("node:fs"); if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) ' +
-      'rmSync(file); else if (file === undefined) throw',
+      'const { rmSync } = await import("node:fs"); rmSync(file, { force: true });\n    if (file === undefined) {',
     spec: 'test/commands/refusals',
     test: 'export --format csv data/plants.db',
     isBuilt: true,
@@ -181,6 +180,14 @@ export default [
     spec: 'test/commands/refusals',
     test: 'export --format csv data/plants.db',
     isBuilt: true,
+  },
+  {
+    name: 'commands: file that another process has created',
+    reason: 'The operator must name another file. Hard links are not at fault.',
+    file: 'src/files/file-errors.ts',
+    find: "code === 'EEXIST'",
+    replace: 'false',
+    spec: 'src/files/file-errors',
   },
   {
     name: 'commands: defect as a rejected row',
