@@ -56,11 +56,22 @@ export function unavailable(
   return new RepositoryUnavailableError(`${subject} ${FAULTS[doing]}: ${reason}`, { cause });
 }
 
-/** Makes the error of a plant that was neither inserted nor found: a trigger of an operator has dropped its row. */
-export function keptOut(): Error {
-  return new Error(
-    'the table plants does not take a plant, although its id is free: look at the triggers of the table',
-  );
+/** A plant was neither inserted nor found: a trigger of an operator has dropped its row. */
+export class KeptOutError extends Error {
+  override readonly name = 'KeptOutError';
+
+  constructor() {
+    super('the table plants does not take a plant, although its id is free: look at the triggers of the table');
+  }
+}
+
+/**
+ * Returns whether a repository that is available did not add a plant because its database refuses it: a CHECK of the operator
+ * may do so, for example. Any other error is a defect of this program.
+ */
+export function isRefusal(error: unknown): boolean {
+  // SQLite's errors have a result code, and those of a PostgreSQL server a severity.
+  return error instanceof KeptOutError || 'errcode' in Object(error) || 'severity' in Object(error);
 }
 
 /**

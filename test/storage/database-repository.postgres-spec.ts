@@ -1,5 +1,6 @@
 import { jest } from '@jest/globals';
 import pg from 'pg';
+import { isRefusal } from '../../src/storage/engine-errors.js';
 import { DATABASE_DEFAULTS, engineOf, openRepository } from '../../src/storage/engines.js';
 import {
   type PlantRepository,
@@ -131,6 +132,14 @@ describe('the PostgreSQL repository', () => {
     `);
 
     await expect(repository.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow('look at the triggers of the table');
+  });
+
+  it('refuses a plant that a CHECK of the operator refuses, which is no defect', async () => {
+    await query("ALTER TABLE plants ADD CONSTRAINT ours CHECK (name <> 'Monstera')");
+    const error = await repository.add([{ id: 1n, name: 'Monstera' }]).catch((reason: unknown) => reason);
+
+    expect(error).toMatchObject({ message: expect.stringContaining('"ours"') as unknown });
+    expect(isRefusal(error)).toBe(true);
   });
 
   it.each([

@@ -1,12 +1,13 @@
 import { jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { KeptOutError } from '../../storage/engine-errors.js';
 import {
   type Outcome,
   PlantRepository,
   RepositoryUnavailableError,
   type StoredPlant,
 } from '../../storage/plant-repository.js';
-import { RowStore } from './row-store.js';
+import { type Counts, RowStore } from './row-store.js';
 import type { Row } from './rows.js';
 
 /** Is not available for its first batch, and records how many plants each batch has. */
@@ -24,14 +25,29 @@ class RecoveringRepository extends PlantRepository {
   }
 }
 
+const MONSTERA: Row = { kind: 'plant', line: 1, source: '', plant: { id: 1n, name: 'Monstera' } };
+
+interface Created {
+  readonly store: RowStore;
+  readonly repository: RecoveringRepository;
+  readonly counts: Counts;
+  /** Line and reason of each row that was reported. */
+  readonly reported: readonly [number, string][];
+}
+
+function createStore(): Created {
+  const repository = new RecoveringRepository();
+  const counts: Counts = { created: 0, repeated: 0, conflict: 0, rejected: 0 };
+  const reported: [number, string][] = [];
+  const store = new RowStore(repository, counts, ({ line }, reason) => reported.push([line, reason]));
+  return { store, repository, counts, reported };
+}
+
 describe('The rows of a chunk', () => {
   beforeAll(() => void Logger.overrideLogger(false));
 
   it('are all added, reported or refused before the import ends, which closes the store', async () => {
-    const repository = new RecoveringRepository();
-    const counts = { created: 0, repeated: 0, conflict: 0, rejected: 0 };
-    const reported: [number, string][] = [];
-    const store = new RowStore(repository, counts, ({ line }, reason) => reported.push([line, reason]));
+    const { store, repository, counts, reported } = createStore();
     const plants = Array.from({ length: 1_500 }, (_, index): Row => {
       return { kind: 'plant', line: index + 1, source: '', plant: { id: BigInt(index), name: 'Monstera' } };
     });
@@ -45,15 +61,40 @@ describe('The rows of a chunk', () => {
     expect(reported).toEqual([[1_501, 'It is wrong.']]);
   });
 
-  it('are not rejected because of a defect of the program, which ends the import', async () => {
-    const repository = new RecoveringRepository();
-    const defect = new TypeError('Cannot mix BigInt and other types');
+  it.each([
+    ['that JavaScript notices', new TypeError('Cannot mix BigInt and other types')],
+    ['such as a recursion without an end', new RangeError('Maximum call stack size exceeded')],
+    ['of the driver', Object.assign(new Error('statement has been finalized'), { code: 'ERR_INVALID_STATE' })],
+  ])('are not rejected because of a defect %s, which ends the import', async (_, defect) => {
+    const { store, repository, counts } = createStore();
     jest.spyOn(repository, 'add').mockRejectedValue(defect);
-    const counts = { created: 0, repeated: 0, conflict: 0, rejected: 0 };
-    const store = new RowStore(repository, counts, () => undefined);
-    const row: Row = { kind: 'plant', line: 1, source: '', plant: { id: 1n, name: 'Monstera' } };
 
-    await expect(store.add([row])).rejects.toBe(defect);
+    await expect(store.add([MONSTERA])).rejects.toBe(defect);
     expect(counts.rejected).toBe(0);
+  });
+
+  it('are not rejected because of a repository that returns no outcome, which ends the import', async () => {
+    const { store, repository, counts } = createStore();
+    jest.spyOn(repository, 'add').mockResolvedValue([]);
+
+    await expect(store.add([MONSTERA])).rejects.toThrow('must return an outcome');
+    expect(counts.rejected).toBe(0);
+  });
+
+  it.each([
+    ['a CHECK of SQLite', Object.assign(new Error('CHECK constraint failed'), { errcode: 275 })],
+    [
+      'a CHECK of PostgreSQL',
+      Object.assign(new Error('violates check constraint'), { code: '23514', severity: 'ERROR' }),
+    ],
+    ['a trigger that drops them', new KeptOutError()],
+  ])('are rejected because of %s', async (_, refusal) => {
+    const { store, repository, counts, reported } = createStore();
+    jest.spyOn(repository, 'add').mockRejectedValue(refusal);
+
+    await store.add([MONSTERA]);
+
+    expect(counts.rejected).toBe(1);
+    expect(reported).toEqual([[1, `The database refuses it: ${refusal.message}`]]);
   });
 });

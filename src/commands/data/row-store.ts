@@ -1,6 +1,6 @@
-import { errorMessage } from '../../storage/engine-errors.js';
+import { errorMessage, isRefusal } from '../../storage/engine-errors.js';
 import { GroupCommit } from '../../storage/group-commit.js';
-import { type Outcome, type PlantRepository, RepositoryUnavailableError } from '../../storage/plant-repository.js';
+import type { Outcome, PlantRepository } from '../../storage/plant-repository.js';
 import type { Row } from './rows.js';
 
 /** The result of adding a row. */
@@ -31,7 +31,7 @@ export class RowStore {
 
   /**
    * @throws {RepositoryUnavailableError} when some of the plants may be stored or not
-   * @throws {TypeError} because of a defect of this program
+   * @throws {Error} because of a defect of this program
    */
   async add(rows: readonly Row[]): Promise<void> {
     // Waits for all rows, even after an error: the caller then closes the repository, which must get no further batch.
@@ -55,9 +55,7 @@ export class RowStore {
       const name = await this.#plants.add(row.plant);
       return name === 'conflict' ? { name, reason: `The id ${row.plant.id} belongs to another plant.` } : { name };
     } catch (error) {
-      // JavaScript throws a TypeError for a defect of this program. Errors of a database have other classes.
-      if (error instanceof RepositoryUnavailableError || error instanceof TypeError) throw error;
-      // A CHECK of the operator may refuse a plant, for example.
+      if (!isRefusal(error)) throw error;
       return { name: 'rejected', reason: `The database refuses it: ${errorMessage(error)}` };
     }
   }

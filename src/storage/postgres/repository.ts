@@ -1,6 +1,6 @@
 import type { PostgresUrl } from '../database-url.js';
 import type { DatabaseOptions } from '../engines.js';
-import { keptOut, unavailable } from '../engine-errors.js';
+import { KeptOutError, unavailable } from '../engine-errors.js';
 import {
   CHECK_TIMEOUT,
   type Outcome,
@@ -88,7 +88,7 @@ export class PostgresRepository extends PlantRepository {
     // If another program has deleted a stored plant between the two statements, its id is free now.
     await this.#insertAndCompare(batch);
     return batch.map(({ outcome }) => {
-      if (outcome === undefined) throw keptOut();
+      if (outcome === undefined) throw new KeptOutError();
       return outcome;
     });
   }

@@ -1,4 +1,4 @@
-import { keptOut, unavailable } from '../engine-errors.js';
+import { KeptOutError, unavailable } from '../engine-errors.js';
 import { rowOf } from '../plant-rows.js';
 import {
   CHECK_TIMEOUT,
@@ -103,7 +103,7 @@ export class SqliteRepository extends PlantRepository {
     const row = rowOf(plant);
     if (this.#insert.run(...row).changes > 0) return 'created';
     const [isSame] = firstRow(this.#compare, ...row);
-    if (isSame === undefined) throw keptOut();
+    if (isSame === undefined) throw new KeptOutError();
     return isSame === 1n ? 'repeated' : 'conflict';
   }
 
