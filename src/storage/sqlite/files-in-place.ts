@@ -56,10 +56,14 @@ export class FilesInPlace {
 
   /** Checks that the log is the file that SQLite has opened. */
   #identifyLog(): void {
-    // If there is none or another one, each later check looks again: another process may make a new log meanwhile.
-    this.#logDueAt = 0;
-    this.#assertSame(this.#log);
-    this.#logDueAt = performance.now() + LOG_INTERVAL;
+    try {
+      this.#assertSame(this.#log);
+      this.#logDueAt = performance.now() + LOG_INTERVAL;
+    } catch (error) {
+      // Each later check looks again: another process may make a new log meanwhile.
+      this.#logDueAt = 0;
+      throw error;
+    }
   }
 
   /** @throws {FilesNotInPlaceError} when the path leads to another file than the one that SQLite has opened, or to none */
