@@ -111,14 +111,11 @@ export class PostgresPool {
       client.release();
       return ofEachStatement(results);
     } catch (error) {
-      const after = connectionAfter(error);
-      if (after === 'unanswered') {
-        void this.#closeOnceEnded(client, mark);
-      } else {
-        // An open transaction must not go back into the pool.
-        const mustClose = after === 'closed' || leavesOpenTransaction;
-        client.release(mustClose);
-      }
+      const state = connectionAfter(error);
+      // An open transaction must not go back into the pool.
+      const next = state === 'idle' && leavesOpenTransaction ? 'closed' : state;
+      if (next === 'unanswered') void this.#closeOnceEnded(client, mark);
+      else client.release(next === 'closed');
       throw error;
     }
   }
