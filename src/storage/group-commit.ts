@@ -38,7 +38,10 @@ export class GroupCommit {
   /** Plants that were answered with 503 since the store last took some. */
   #unavailable = 0;
 
-  /** Calls `#run` in the context of the constructor: a batch must not run in the AsyncLocalStorage context of one request. */
+  /**
+   * Calls `#run` in the context of the constructor. Otherwise all plants of a batch would run with the AsyncLocalStorage (such
+   * as the request id of a host) of the request that began it.
+   */
   readonly #runOutsideOfRequests = AsyncResource.bind(() => void this.#run());
 
   constructor(private readonly repository: PlantRepository) {}
@@ -68,9 +71,9 @@ export class GroupCommit {
     await nextTurn();
     while (this.#queue.length > 0) {
       await this.#commit(this.#takeBatch());
-      // Node reads what arrived during the commit, such as one of SQLite, which blocks the process,
+      // The next batch fills in two turns. In the first, Node reads what arrived during the commit, which blocks the process
+      // with SQLite. In the second, it reads the next requests of the clients that this batch has answered.
       await nextTurn();
-      // and then the next requests of the clients that the batch has answered.
       await nextTurn();
     }
     // In the same turn as the last look at the queue: a plant that arrives later must start the next run.
