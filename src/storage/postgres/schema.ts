@@ -1,7 +1,8 @@
 import { errorMessage, UnusableDatabaseError } from '../engine-errors.js';
-import { COLUMNS, isSameRow, rowOf, trialPlants } from '../plant-rows.js';
+import { COLUMNS, rowOf } from '../plant-rows.js';
 import type { StoredPlant } from '../plant-repository.js';
 import { assertUsableSchema, type SchemaState } from '../schema-state.js';
+import { isSameRow, trialPlants } from '../trial-plants.js';
 import { USE_ANOTHER_SCHEMA, violatesUniqueness } from './errors.js';
 import { literal } from './literal.js';
 import type { PostgresPool } from './pool.js';

@@ -1,6 +1,7 @@
 import { UnusableDatabaseError } from '../engine-errors.js';
-import { COLUMNS, isSameRow, rowOf, trialPlants } from '../plant-rows.js';
+import { COLUMNS, rowOf } from '../plant-rows.js';
 import { assertUsableSchema, type SchemaState } from '../schema-state.js';
+import { isSameRow, trialPlants } from '../trial-plants.js';
 import { NAME_ANOTHER_FILE } from './errors.js';
 import { firstRow, firstValue, inTransaction, prepare, type SqliteDatabase } from './statements.js';
 
