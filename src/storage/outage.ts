@@ -15,25 +15,37 @@ export class Outage {
   /** When the last batch of this outage failed; -Infinity without an outage. */
   #lastFailure = -Infinity;
 
-  /** @param timeout milliseconds */
-  constructor(private readonly timeout: number) {}
+  /**
+   * @param timeout milliseconds
+   * @param isTransient returns whether an error begins an outage
+   */
+  constructor(
+    private readonly timeout: number,
+    private readonly isTransient: (error: unknown) => boolean,
+  ) {}
 
   /**
-   * Milliseconds after which no further attempt of a batch begins: the timeout, or a fiftieth of it during an outage. The
-   * fiftieth is not zero, because another worker's lock lasts a millisecond and must not fail a batch.
+   * Runs a batch, whose end may begin, prolong or end the outage.
+   *
+   * @param batch gets the milliseconds after which no further attempt of it begins
    */
-  get retryFor(): number {
+  async run<Result>(batch: (retryFor: number) => Promise<Result>): Promise<Result> {
+    try {
+      const result = await batch(this.#retryFor);
+      this.#lastFailure = -Infinity;
+      return result;
+    } catch (error) {
+      if (this.isTransient(error)) this.#lastFailure = performance.now();
+      throw error;
+    }
+  }
+
+  /**
+   * The timeout, or a fiftieth of it during an outage. The fiftieth is not zero, because another worker's lock lasts a
+   * millisecond and must not fail a batch.
+   */
+  get #retryFor(): number {
     const isOver = performance.now() - this.#lastFailure > this.timeout;
     return isOver ? this.timeout : this.timeout * OUTAGE_SHARE;
-  }
-
-  /** Ends the outage: a batch has succeeded. */
-  succeeded(): void {
-    this.#lastFailure = -Infinity;
-  }
-
-  /** Begins or prolongs the outage: a batch has failed with a transient error. */
-  failed(): void {
-    this.#lastFailure = performance.now();
   }
 }

@@ -487,8 +487,7 @@ export default [
     reason: 'A check that succeeds does not end the outage of a batch.',
     file: POSTGRES,
     find: 'await retryInTime(() => addTrialPlants(this.pool, { timeout }), { timeout });',
-    replace:
-      'await retryInTime(() => addTrialPlants(this.pool, { timeout }), { timeout });\n      this.#outage.succeeded();',
+    replace: 'await this.#outage.run(() => retryInTime(() => addTrialPlants(this.pool, { timeout }), { timeout }));',
     spec: 'test/storage/database-repository',
     test: 'remembers the outage of a batch',
     project: 'postgres',
@@ -616,9 +615,9 @@ export default [
   {
     name: 'storage: outage that a defect begins',
     reason: 'A defect says nothing about the next batch.',
-    file: SQLITE,
-    find: 'const failure = sqliteFailure(error);',
-    replace: 'this.#outage.failed();\n      const failure = sqliteFailure(error);',
+    file: 'src/storage/outage.ts',
+    find: 'if (this.isTransient(error)) ',
+    replace: '',
     spec: 'src/storage/sqlite/repository',
     test: 'which is no outage',
   },

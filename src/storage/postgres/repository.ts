@@ -10,7 +10,7 @@ import {
 } from '../plant-repository.js';
 import { Outage } from '../outage.js';
 import { requireSnapshot } from '../schema-state.js';
-import { describePostgresError, postgresFailure } from './errors.js';
+import { describePostgresError, isTransient, postgresFailure } from './errors.js';
 import type { PostgresPool } from './pool.js';
 import { retryInTime } from './retry-in-time.js';
 import { addTrialPlants, comparisonOf, insertionOf } from './schema.js';
@@ -45,22 +45,17 @@ export class PostgresRepository extends PlantRepository {
   ) {
     super();
     this.#checkTimeout = Math.min(options.timeout, CHECK_TIMEOUT);
-    this.#outage = new Outage(options.timeout);
+    this.#outage = new Outage(options.timeout, isTransient);
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     const additions = batch.map((plant): Addition => ({ plant, outcome: undefined }));
     const { timeout } = this.options;
-    const { retryFor } = this.#outage;
     try {
-      const outcomes = await retryInTime(() => this.#attempt(additions), { timeout, retryFor });
-      this.#outage.succeeded();
-      return outcomes;
+      return await this.#outage.run((retryFor) => retryInTime(() => this.#attempt(additions), { timeout, retryFor }));
     } catch (error) {
-      const failure = postgresFailure(error);
       // A defect, or the fault of one plant.
-      if (failure === undefined) throw error;
-      if (failure === 'transient') this.#outage.failed();
+      if (postgresFailure(error) === undefined) throw error;
       throw unavailable('add', describePostgresError(error), { cause: error });
     }
   }

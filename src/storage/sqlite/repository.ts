@@ -35,23 +35,18 @@ export class SqliteRepository extends PlantRepository {
     timeout: number,
   ) {
     super();
-    this.#outage = new Outage(timeout);
+    this.#outage = new Outage(timeout, isTransient);
     this.#checkTimeout = Math.min(timeout, CHECK_TIMEOUT);
     this.#insert = prepare(database, INSERT);
     this.#compare = prepare(database, COMPARE);
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    const { retryFor } = this.#outage;
     try {
-      const outcomes = await retry(() => this.#attempt(batch), { ...WHILE_LOCKED, retryFor });
-      this.#outage.succeeded();
-      return outcomes;
+      return await this.#outage.run((retryFor) => retry(() => this.#attempt(batch), { ...WHILE_LOCKED, retryFor }));
     } catch (error) {
-      const failure = sqliteFailure(error);
       // A defect, or the fault of one plant.
-      if (failure === undefined) throw error;
-      if (failure === 'transient') this.#outage.failed();
+      if (sqliteFailure(error) === undefined) throw error;
       throw unavailable('add', describeSqliteError(error), { cause: error });
     }
   }
