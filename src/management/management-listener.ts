@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { NestFactory } from '@nestjs/core';
@@ -16,16 +17,19 @@ const SWAGGER_UI = fileURLToPath(new URL('../swagger-ui', import.meta.url));
 
 const MAX_CONNECTIONS = 64;
 
-/** Bounds a connection: bodies in bytes, and times in milliseconds. */
-const LIMITS = {
-  bodyLimit: 1_024,
-  // Closes connections without a request.
+/** Maximum bytes of a body. */
+const BODY_LIMIT = 1_024;
+
+/** Milliseconds for a request to arrive, and without a request. */
+const TIMEOUTS = {
   keepAliveTimeout: 5_000,
   requestTimeout: 5_000,
-  http: { headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
-  // Closes the connection of a client that does not read its answers. The slowest answer must take less.
-  connectionTimeout: 10_000,
+  headersTimeout: 5_000,
+  connectionsCheckingInterval: 1_000,
 };
+
+/** Milliseconds for a client to read its answer. The slowest answer must take less. */
+const ANSWER_TIMEOUT = 10_000;
 
 /** The listener for operators. */
 export interface Management {
@@ -49,13 +53,21 @@ export async function startManagement(
   service: ManagedService,
   { host, port, allowedHosts }: ManagementOptions,
 ): Promise<Management> {
-  const application = await NestFactory.create<NestFastifyApplication>(
-    ManagementModule.register(service),
-    new FastifyAdapter({ ...WITHOUT_SCHEMAS, ...LIMITS, forceCloseConnections: true }),
-    { abortOnError: false },
-  );
   const connections = new Connections();
-  connections.limit(application.getHttpServer(), MAX_CONNECTIONS);
+  const adapter = new FastifyAdapter({
+    ...WITHOUT_SCHEMAS,
+    bodyLimit: BODY_LIMIT,
+    forceCloseConnections: true,
+    // Without a factory, Fastify makes a second server for the other address of `localhost`, which has no limit.
+    serverFactory: (handler: RequestListener) => {
+      const server = createServer(TIMEOUTS, handler).setTimeout(ANSWER_TIMEOUT);
+      connections.limit(server, MAX_CONNECTIONS);
+      return server;
+    },
+  });
+  const application = await NestFactory.create<NestFastifyApplication>(ManagementModule.register(service), adapter, {
+    abortOnError: false,
+  });
   // These are hooks, because guards do not act on the docs page.
   application
     .getHttpAdapter()

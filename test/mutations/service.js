@@ -589,7 +589,7 @@ export default [
     name: 'management: connections without a limit',
     reason: 'The listener keeps at most 64 connections: a further one closes the one that is idle the longest.',
     file: LISTENER,
-    find: 'connections.limit(application.getHttpServer(), MAX_CONNECTIONS);',
+    find: 'connections.limit(server, MAX_CONNECTIONS);',
     replace: '',
     spec: 'test/management/listener',
     test: 'idle the longest',
