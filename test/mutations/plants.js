@@ -312,6 +312,15 @@ export default [
     test: 'at whatever byte it stops',
   },
   {
+    name: 'plants: body without a time limit',
+    reason: 'A body has REQUEST_TIMEOUT from when the service begins to read it.',
+    file: READ,
+    find: "    request.emit('reading');\n",
+    replace: '',
+    spec: 'test/http/timeouts',
+    test: 'at whatever byte it stops',
+  },
+  {
     name: 'plants: client that disconnects in a body',
     reason: 'The log has a request whose client disconnects in its body.',
     file: READ,

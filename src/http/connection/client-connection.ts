@@ -151,11 +151,7 @@ export class ClientConnection implements Occupant {
   /** Runs a request until the client has taken its answer. */
   async #run(response: PublicResponse): Promise<void> {
     this.#enter({ name: 'running', response });
-    // The time of the body begins when `readBody` resumes the request. `#close` also resumes it, but has left this state by
-    // then, so a discarded body is not timed.
-    response.req.once('resume', () => {
-      if (response === this.#state.response) this.#beginBody(response);
-    });
+    response.req.once('reading', () => this.#beginBody(response));
     const closed = closeOf(response);
     this.#callHandler(response);
     await closed;

@@ -5,7 +5,10 @@ import type { ChargeBody } from '../admission.js';
 /** Minimum bytes of a buffer for a body that arrives in parts. */
 const MIN_CAPACITY = 1_024;
 
-/** A request whose body may be refused before it is complete, as PublicRequest. Requests of a host have no such member. */
+/**
+ * A request whose body may be refused before it is complete, as PublicRequest. Requests of a host have no such member, and
+ * nothing there listens for `reading`.
+ */
 interface RefusableRequest extends IncomingMessage {
   /** Why the body will not be complete; the event `refused` has it, too. */
   readonly refusal?: ContractException | undefined;
@@ -43,8 +46,9 @@ export async function readBody(
     request.on('close', () => {
       if (!request.readableEnded) reject(clientHasGone());
     });
-    // This listener starts the stream. In the service, ClientConnection then starts the time of the body. It pauses the input
-    // while chunks have no such listener.
+    // In the service, ClientConnection starts the time of the body.
+    request.emit('reading');
+    // Starts the stream. The service pauses the input while chunks have no such listener.
     request.on('data', add);
   });
 }
