@@ -104,13 +104,12 @@ export class Admission {
   }
 
   #chargeBody(request: AdmittedRequest, bytes: number): boolean {
-    const hasRoom = this.#makeRoom(bytes);
-    // The request counts no longer if the host has answered before its body has arrived, or if it was evicted just now.
-    if (hasRoom && this.#requests.includes(request)) {
-      request.bytes += bytes;
-      this.#bytes += bytes;
-      return true;
-    }
+    // A host may answer before the body has arrived: the request then counts no longer, and must evict no other.
+    if (!this.#requests.includes(request)) return false;
+    // Before `#makeRoom`: if the client has gone, it may evict this very request, and subtract its bytes.
+    request.bytes += bytes;
+    this.#bytes += bytes;
+    if (this.#makeRoom()) return true;
     this.#stopCounting(request);
     return false;
   }
@@ -123,9 +122,9 @@ export class Admission {
     this.#bytes -= request.bytes;
   }
 
-  /** Evicts finished requests until the totals, with further bytes, are within the limits. Returns false if they are not. */
-  #makeRoom(furtherBytes = 0): boolean {
-    while (this.#requests.length > MAX_REQUESTS || this.#bytes + furtherBytes > this.#maxBytes) {
+  /** Evicts finished requests until the totals are within the limits. Returns false if that is not enough. */
+  #makeRoom(): boolean {
+    while (this.#requests.length > MAX_REQUESTS || this.#bytes > this.#maxBytes) {
       if (!this.#evictOldestFinished()) return false;
     }
     return true;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ContractException } from '../../contract/contract.exception.js';
-import { describeAnswer, publishAnswer, failureOf } from '../message/answer-event.js';
+import { describeAnswer, failureOf, publishAnswer } from '../message/answer-event.js';
 import type { PublicRequest } from '../message/public-request.js';
 import type { Answer, PublicResponse } from '../message/public-response.js';
 
