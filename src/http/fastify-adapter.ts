@@ -64,13 +64,10 @@ export function createFastifyAdapter({
   trustProxy = [],
 }: AdapterOptions): FastifyAdapter {
   const isTrusted = proxyAddress.compile([...trustProxy]);
-  let server: PublicServer;
+  const server = new PublicServer({ ...DEFAULT_LIMITS, ...limits }, certificate);
   const adapter = new PublicFastifyAdapter({
-    serverFactory: (route: PublicHandler) => {
-      const handler = createHandler(route, origins, isTrusted);
-      server = new PublicServer(handler, { ...DEFAULT_LIMITS, ...limits }, certificate);
-      return server.node as Server;
-    },
+    serverFactory: (route: PublicHandler) =>
+      server.createNodeServer(createHandler(route, origins, isTrusted)) as Server,
     // The server answers input that is not HTTP.
     clientErrorHandler: () => undefined,
     // Answers a URL that the router refuses, instead of Fastify. `rewriteUrl` should leave none.

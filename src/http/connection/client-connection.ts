@@ -36,14 +36,9 @@ type State =
  * The timer refuses a body with 408, and otherwise destroys the socket. None runs while a request waits for its turn or for
  * its guard. Node and HeadClock time the head.
  *
- * | the refusal of | is sent                                                    |
- * |----------------|------------------------------------------------------------|
- * | a request      | by `send`, like any answer                                 |
- * | a body         | by `send`, too: `failBody` lets `readBody` throw it        |
- * | other input    | by `#refuse`, in the turn of the input, as the last answer |
- *
- * A refusal in the queue is the last entry: later input is ignored. It is written at once behind the answer before it, even
- * while the client still reads that answer.
+ * The refusal of a request is an answer like any other, and so is that of its body: `failBody` lets `readBody` throw it. The
+ * refusal of other input is the last entry of the queue: later input is ignored. `#proceed` writes it behind the answer before
+ * it, even while the client still reads that answer.
  */
 export class ClientConnection implements Occupant {
   #state: State = { name: 'waiting' };
@@ -71,7 +66,11 @@ export class ClientConnection implements Occupant {
     socket.on('error', () => undefined);
     socket.on('close', () => clearTimeout(this.#timer));
     this.#headClock = new HeadClock(socket, timeout, () => this.refuseInput(new ContractException(408)));
-    this.#input = new ClientInput(socket, () => this.#inputMustWait());
+    // Requests in the queue and chunks that nothing reads occupy memory.
+    this.#input = new ClientInput(
+      socket,
+      () => this.#queue.length > 0 || this.#state.response?.req.hasUnreadChunks === true,
+    );
   }
 
   /** True while nothing has arrived that needs an answer. */
@@ -118,9 +117,9 @@ export class ClientConnection implements Occupant {
   /** Refuses what has arrived last: a request whose body is not complete, or input that is not a request. */
   refuseInput(refusal: ContractException): void {
     if (this.#isEnding()) return;
-    const request = this.#incompleteRequest();
-    if (request === undefined) this.#enqueue(refusal);
-    else request.failBody(refusal);
+    const last = this.#queue.at(-1) ?? this.#state.response;
+    if (last instanceof PublicResponse && !last.req.complete) last.req.failBody(refusal);
+    else this.#enqueue(refusal);
   }
 
   #enqueue(arrival: PublicResponse | ContractException): void {
@@ -133,7 +132,10 @@ export class ClientConnection implements Occupant {
     const [next] = this.#queue;
     if (next instanceof ContractException) {
       // The last answer: it need not wait until the client has read the one before it.
-      if (this.#state.name !== 'running') this.#refuse(next);
+      if (this.#state.name !== 'running') {
+        writeRefusal(this.socket, next);
+        this.#close();
+      }
     } else if (next !== undefined && this.#state.name === 'waiting') {
       this.#queue.shift();
       // May answer, and so call this function, before it returns.
@@ -142,27 +144,11 @@ export class ClientConnection implements Occupant {
     this.#input.readOrPause();
   }
 
-  /** Writes a refusal as the last answer. */
-  #refuse(refusal: ContractException): void {
-    writeRefusal(this.socket, refusal);
-    this.#close();
-  }
-
   /** Runs a request until the client has taken its answer. */
   async #run(response: PublicResponse): Promise<void> {
     this.#enter({ name: 'running', response });
     response.req.once('reading', () => this.#beginBody(response));
     const closed = closeOf(response);
-    this.#callHandler(response);
-    await closed;
-    // Other connections get a turn between two requests: one packet may hold thousands.
-    if (this.#queue.length > 0) await nextTurn();
-    if (this.#state.name === 'closing' || this.socket.destroyed) return;
-    this.#enter({ name: 'waiting' });
-    this.#proceed();
-  }
-
-  #callHandler(response: PublicResponse): void {
     try {
       this.handler(response.req, response);
     } catch (error) {
@@ -170,6 +156,13 @@ export class ClientConnection implements Occupant {
       // An answer may have begun, so that no other one can be sent.
       this.socket.destroy();
     }
+    await closed;
+    // Other connections get a turn between two requests: one packet may hold thousands.
+    if (this.#queue.length > 0) await nextTurn();
+    // After a last answer, and when the socket closes before the client has taken its answer, nothing follows.
+    if (this.#state.name === 'closing' || this.socket.destroyed) return;
+    this.#enter({ name: 'waiting' });
+    this.#proceed();
   }
 
   /** Sends the answer to the request that runs. */
@@ -194,11 +187,10 @@ export class ClientConnection implements Occupant {
   /** Closes the connection when its last answer is written. Requests that wait get no answer. */
   #close(): void {
     const { socket } = this;
-    const unread = [this.#state.response, ...this.#queue];
+    // The queue is empty before `discard`: its entries would pause the input again.
+    const unread = [this.#state.response, ...this.#queue.splice(0)];
     this.#enter({ name: 'closing' });
     for (const arrival of unread) if (arrival instanceof PublicResponse) discardBody(arrival);
-    // Before `discard`, because entries would pause the input again.
-    this.#queue.length = 0;
     socket.once('finish', () => this.#destroyAfter(LINGER));
     socket.end();
     this.#input.discard();
@@ -235,19 +227,9 @@ export class ClientConnection implements Occupant {
   #isEnding(): boolean {
     return this.#state.name === 'closing' || this.#queue.at(-1) instanceof ContractException;
   }
-
-  /** Returns whether input must wait: the queue has entries, or the current request has unread chunks. */
-  #inputMustWait(): boolean {
-    return this.#queue.length > 0 || this.#state.response?.req.hasUnreadChunks === true;
-  }
-
-  /** Returns the last request that has arrived, unless its body is complete. */
-  #incompleteRequest(): PublicRequest | undefined {
-    const last = this.#queue.at(-1) ?? this.#state.response;
-    return last instanceof PublicResponse && !last.req.complete ? last.req : undefined;
-  }
 }
 
+/** Resolves when a response has ended and the client has taken it, or when its socket closes. */
 function closeOf(response: PublicResponse): Promise<unknown> {
   return new Promise((resolve) => response.once('close', resolve));
 }
@@ -258,9 +240,7 @@ function discardBody({ req }: PublicResponse): void {
 }
 
 /** Returns whether the answer to a request is the last one: its client is unknown, or nothing can be read after it. */
-function endsConnection(request: PublicRequest, { status }: Answer): boolean {
-  // The only answer with this status. A preflight never has a token.
-  const answersPreflight = status === 204;
+function endsConnection(request: PublicRequest, { answersPreflight = false }: Answer): boolean {
   const isUnknown = principalOf(request) === undefined && !answersPreflight;
   // After Upgrade, Node's parser drops input.
   const isUpgrade = request.headers.upgrade !== undefined;

@@ -13,12 +13,9 @@ const REQUEST = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
 const answer: PublicHandler = (_request, response) => response.answer({ status: 200, body: {}, headers: {} });
 
-function createServer(
-  limits?: Partial<ServerLimits>,
-  handle = answer,
-  certificate?: SecureContextOptions,
-): PublicServer {
-  return new PublicServer(handle, { ...DEFAULT_LIMITS, ...limits }, certificate);
+function createServer(limits?: Partial<ServerLimits>, handle = answer, certificate?: SecureContextOptions) {
+  const server = new PublicServer({ ...DEFAULT_LIMITS, ...limits }, certificate);
+  return { node: server.createNodeServer(handle), drain: () => server.drain() };
 }
 
 describe('The server of the public port', () => {

@@ -21,7 +21,7 @@ type NodeServer = Server<typeof PublicRequest, typeof PublicResponse>;
 type State = 'open' | 'draining' | 'finishing';
 
 /**
- * Passes the input of Node's HTTP or HTTPS server to the connections of the clients.
+ * The connections of the clients, which get the input of Node's HTTP or HTTPS server.
  *
  * | state     | new connections | after an answer, a connection | next state                                     |
  * |-----------|-----------------|-------------------------------|------------------------------------------------|
@@ -33,7 +33,6 @@ type State = 'open' | 'draining' | 'finishing';
  * still listens then: Fastify closes it after `drain`.
  */
 export class PublicServer {
-  readonly node: NodeServer;
   #state: State = 'open';
   readonly #clients = new Map<Socket, ClientConnection>();
   readonly #places: Places;
@@ -41,31 +40,33 @@ export class PublicServer {
 
   /** @param certificate makes it an HTTPS server */
   constructor(
-    private readonly handler: PublicHandler,
     private readonly limits: ServerLimits,
-    certificate?: SecureContextOptions,
+    private readonly certificate?: SecureContextOptions,
   ) {
     this.#places = new Places(limits.connections);
     this.#handshakes = new TlsHandshakes(this.#places);
-    this.node = this.#createServer(certificate);
+  }
+
+  /** Creates Node's server, whose requests the handler answers. */
+  createNodeServer(handler: PublicHandler): NodeServer {
+    const node = this.#createServer((socket) => this.#open(socket, handler));
     // Node's documentation lacks this property, without which a client that half-closes (nc -N) gets no answer.
-    Object.assign(this.node, { httpAllowHalfOpen: true });
+    Object.assign(node, { httpAllowHalfOpen: true });
     // Node silently drops further headers. One more than allowed shows that there were too many.
-    this.node.maxHeadersCount = MAX_HEADERS + 1;
+    node.maxHeadersCount = MAX_HEADERS + 1;
     const accept = (request: PublicRequest, response: PublicResponse): void => {
       this.#clients.get(request.socket)?.acceptRequest(response);
     };
-    this.node.on('request', accept);
-    this.node.on('checkExpectation', accept);
-    this.node.on('checkContinue', (request, response) => {
+    node.on('request', accept);
+    node.on('checkExpectation', accept);
+    node.on('checkContinue', (request, response) => {
       response.awaitsContinue = true;
       accept(request, response);
     });
-    this.node.on('connect', ({ socket }) => this.#clients.get(socket)?.refuseInput(new ContractException(400)));
+    node.on('connect', ({ socket }) => this.#clients.get(socket)?.refuseInput(new ContractException(400)));
     // Errors of TLS handshakes cause this event, too: their sockets belong to no client.
-    this.node.on('clientError', (error: ParserError, socket) =>
-      this.#clients.get(socket as Socket)?.acceptError(error),
-    );
+    node.on('clientError', (error: ParserError, socket) => this.#clients.get(socket as Socket)?.acceptError(error));
+    return node;
   }
 
   /** True if each connection closes after its answer in progress. */
@@ -85,7 +86,9 @@ export class PublicServer {
     this.#handshakes.closeAll();
   }
 
-  #createServer(certificate: SecureContextOptions | undefined): NodeServer {
+  /** @param open called with each connection, after its TLS handshake */
+  #createServer(open: (socket: Socket) => void): NodeServer {
+    const { certificate } = this;
     const { headers, request, keepAlive: keepAliveTimeout } = this.limits;
     const headersTimeout = Math.min(headers, request);
     const options: ServerOptions<typeof PublicRequest, typeof PublicResponse> = {
@@ -102,13 +105,13 @@ export class PublicServer {
       // Joins two Authorization or Host headers into an invalid one; Node would drop the second.
       joinDuplicateHeaders: true,
     };
-    if (certificate === undefined) return createServer(options).on('connection', (socket) => this.#open(socket));
+    if (certificate === undefined) return createServer(options).on('connection', open);
     return createTlsServer({ ...options, ...certificate, handshakeTimeout: headersTimeout, allowHalfOpen: true })
       .on('connection', (socket) => this.#beginHandshake(socket as Socket))
       .on('tlsClientError', (_error, socket) => socket.destroy())
       .on('secureConnection', (socket) => {
         this.#handshakes.complete(socket);
-        this.#open(socket);
+        open(socket);
       });
   }
 
@@ -117,9 +120,9 @@ export class PublicServer {
     else this.#handshakes.begin(socket);
   }
 
-  #open(socket: Socket): void {
+  #open(socket: Socket, handler: PublicHandler): void {
     if (this.#state === 'finishing') return void socket.destroy();
-    const client = new ClientConnection(socket, this.handler, this.limits.request, this);
+    const client = new ClientConnection(socket, handler, this.limits.request, this);
     const hasRoom = this.#places.makeRoom();
     this.#places.take(client);
     this.#clients.set(socket, client);

@@ -9,21 +9,7 @@ import type { Answer, PublicResponse } from '../message/public-response.js';
 /** In characters. Longer answers become bytes: a string takes up to three times as much memory while the client reads. */
 const LONG_ANSWER = 16_384;
 
-/**
- * What follows an answer on its connection:
- *
- * | next    | header Connection                                    | `end` is called |
- * |---------|------------------------------------------------------|-----------------|
- * | request | keep-alive if the request has Expect, or else Node's | yes             |
- * | refusal | the same, so that the client reads the refusal       | never           |
- * | nothing | close                                                | never           |
- *
- * Node closes the socket when a response ends after `Connection: close`, with a reset if the client still sends. It also
- * closes the socket of a client that has half-closed, before a refusal could be written.
- *
- * A response emits `close` when it has ended and the client has taken it, or when its socket closes. ClientConnection and
- * Admission wait for this event.
- */
+/** What follows an answer on its connection: the next request, the refusal of other input, or nothing. */
 export type Next = 'request' | 'refusal' | 'nothing';
 
 /** Writes the answer to a request with the headers that all answers have, and reports it to the log and the metrics. */
@@ -34,7 +20,13 @@ export function writeAnswer(response: PublicResponse, answer: Answer, next: Next
   const json = body === undefined ? undefined : JSON.stringify(body);
   response.writeHead(status, headersOf(req.id, connectionOption(req, next), headers, json));
   publishAnswer(describeAnswer(response, answer));
-  writeContent(response, req.method === 'HEAD' ? undefined : json, next === 'request');
+  const text = req.method === 'HEAD' ? undefined : json;
+  const content = text !== undefined && text.length > LONG_ANSWER ? Buffer.from(text) : text;
+  // When a response ends, Node closes the socket after `Connection: close`, with a reset if the client still sends, and that
+  // of a client that has half-closed, before a refusal could be written.
+  if (next === 'request') response.end(content);
+  else if (content === undefined) response.flushHeaders();
+  else response.write(content);
 }
 
 /** Returns the header Connection of the answer to a request; undefined leaves it to Node. */
@@ -42,13 +34,6 @@ function connectionOption({ headers }: PublicRequest, next: Next): string | unde
   if (next === 'nothing') return 'close';
   // Node would close the connection of a client that has sent its body without waiting for 100 Continue.
   return headers.expect === undefined ? undefined : 'keep-alive';
-}
-
-function writeContent(response: PublicResponse, json: string | undefined, endsResponse: boolean): void {
-  const content = json !== undefined && json.length > LONG_ANSWER ? Buffer.from(json) : json;
-  if (endsResponse) response.end(content);
-  else if (content === undefined) response.flushHeaders();
-  else response.write(content);
 }
 
 /** Writes the refusal of input that is not a request, for which Node has no response, and reports it in the same way. */

@@ -25,5 +25,6 @@ export function answerPreflight(response: PublicResponse): void {
       'Access-Control-Allow-Headers': 'authorization, content-type, x-request-id',
       'Access-Control-Max-Age': MAX_AGE,
     },
+    answersPreflight: true,
   });
 }

@@ -11,6 +11,9 @@ const REQUEST_ID = /^[\w.~-]{1,128}$/;
  */
 const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-[\da-f]{2}(?:-.*)?$/;
 
+const CLOSE = /(?:^|,)\s*close\s*(?:,|$)/i;
+const KEEP_ALIVE = /(?:^|,)\s*keep-alive\s*(?:,|$)/i;
+
 /** A request on the public port. */
 export class PublicRequest extends IncomingMessage {
   /** The address that a trusted proxy names, otherwise the peer's. Set when the request runs. */
@@ -35,9 +38,8 @@ export class PublicRequest extends IncomingMessage {
   /** True if the connection closes after the answer (RFC 9112 §9.3). Node's parser takes Proxy-Connection for Connection. */
   get asksToClose(): boolean {
     const { connection = '', 'proxy-connection': proxyConnection = '' } = this.headers;
-    const list = `${connection},${String(proxyConnection)}`.toLowerCase();
-    const options = list.split(',').map((option) => option.trim());
-    return options.includes('close') || (this.httpVersion === '1.0' && !options.includes('keep-alive'));
+    const options = `${connection},${String(proxyConnection)}`;
+    return CLOSE.test(options) || (this.httpVersion === '1.0' && !KEEP_ALIVE.test(options));
   }
 
   /** The client's X-Request-Id if it is 1 to 128 characters of A-Z, a-z, 0-9 and `-._~`; otherwise a random UUID. */

@@ -8,6 +8,8 @@ export interface Answer {
   readonly body?: object | undefined;
   /** Headers that only some answers have. */
   readonly headers: Readonly<Record<string, OutgoingHttpHeader | undefined>>;
+  /** True for the answer to the preflight of an allowed origin, which has no token, but may keep its connection. */
+  readonly answersPreflight?: boolean;
 }
 
 /** The part of ClientConnection that a response uses. */
