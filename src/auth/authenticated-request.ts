@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
-import { Readable } from 'node:stream';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { nodeRequest } from './node-request.js';
 import type { Principal, RefusalReason } from './token-verifier.js';
 
 /** Why the guard has refused a request; also a message of the diagnostics channel. */
@@ -33,20 +33,18 @@ type AuthenticatedRequest = IncomingMessage & {
   [REFUSAL]?: AuthenticationRefused;
 };
 
-/** Returns Node's request, of HTTP/1.1 or HTTP/2: Fastify wraps it as `raw`, and Express passes it on. */
-export function nodeRequest(request: object): AuthenticatedRequest {
-  const raw = 'raw' in request && request.raw instanceof Readable ? request.raw : request;
-  return raw as IncomingMessage;
+function authenticated(request: object): AuthenticatedRequest {
+  return nodeRequest(request);
 }
 
 /** Keeps the principal with its request. */
 export function setPrincipal(request: object, principal: Principal): void {
-  nodeRequest(request)[PRINCIPAL] = principal;
+  authenticated(request)[PRINCIPAL] = principal;
 }
 
 /** Returns the principal of a request that the guard has passed. */
 export function principalOf(request: object): Principal | undefined {
-  return nodeRequest(request)[PRINCIPAL];
+  return authenticated(request)[PRINCIPAL];
 }
 
 /** Passes the principal of the request; undefined if the host authenticates. */
@@ -56,11 +54,11 @@ export const CurrentPrincipal = createParamDecorator((_data: unknown, context: E
 
 /** Keeps the refusal with its request, for the log line, and publishes it. */
 export function setRefusal(request: object, refusal: AuthenticationRefused): void {
-  nodeRequest(request)[REFUSAL] = refusal;
+  authenticated(request)[REFUSAL] = refusal;
   if (refused.hasSubscribers) refused.publish(refusal);
 }
 
 /** Returns why the guard has refused a request; undefined if it has not. */
 export function refusalOf(request: object): AuthenticationRefused | undefined {
-  return nodeRequest(request)[REFUSAL];
+  return authenticated(request)[REFUSAL];
 }

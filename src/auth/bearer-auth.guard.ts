@@ -2,11 +2,11 @@ import { type ExecutionContext, ForbiddenException, Injectable, UnauthorizedExce
 import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
-import { nodeRequest, principalOf, setPrincipal, setRefusal } from './authenticated-request.js';
+import { principalOf, setPrincipal, setRefusal } from './authenticated-request.js';
 import { BearerAuthOptions, isScope } from './bearer-auth-options.js';
 import { BearerRequest, STRATEGY } from './bearer.strategy.js';
-import { ExpiredToken, type Principal, type RefusalReason } from './token-verifier.js';
-import type { Verdict } from './verdict.js';
+import { nodeRequest } from './node-request.js';
+import { ExpiredToken, type Principal, type RefusalReason, type VerificationResult } from './token-verifier.js';
 
 interface ScopeRequirement {
   /** Defaults to the scope of the options. */
@@ -40,8 +40,8 @@ interface GuardedRequest {
  *
  * 1. `getRequest` returns a BearerRequest, which passport gets instead of the request.
  * 2. passport-http-bearer takes the token from the header. If there is no token, step 4 gets `false`.
- * 3. `BearerStrategy.validate` returns the verdict of the verifier.
- * 4. `handleRequest` gets the verdict, or the error of the verifier. It keeps the principal with the request, or throws.
+ * 3. `BearerStrategy.validate` returns the result of the verifier.
+ * 4. `handleRequest` gets the result, or the error of the verifier. It keeps the principal with the request, or throws.
  * 5. AuthGuard sets `user` on the BearerRequest, which nothing reads, and returns true.
  */
 @Injectable()
@@ -81,23 +81,23 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
 
   /**
    * @param error what the verifier has thrown
-   * @param verdict false if there is no token that passport can read
+   * @param result false if there is no token that passport can read
    * @returns the principal; AuthGuard declares its type as `User`
    */
   override handleRequest<User>(
     error: Error | null,
-    verdict: User & (Verdict | false),
+    result: User & (VerificationResult | false),
     _info: unknown,
     context: ExecutionContext,
   ): User {
     if (error) throw error;
-    if (!verdict) this.#refuse(context);
-    if (typeof verdict === 'string') this.#refuse(context, verdict);
-    if (verdict instanceof ExpiredToken) this.#refuse(context, 'expired', verdict.holder);
+    if (!result) this.#refuse(context);
+    if (typeof result === 'string') this.#refuse(context, result);
+    if (result instanceof ExpiredToken) this.#refuse(context, 'expired', result.holder);
     const request = requestOf(context);
-    request.user = verdict;
-    setPrincipal(request, verdict);
-    return verdict;
+    request.user = result;
+    setPrincipal(request, result);
+    return result;
   }
 
   #authorize(context: ExecutionContext, { scopes }: Principal): void {

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
-import { nodeRequest } from './authenticated-request.js';
-import { isBearerToken, type TokenVerifier } from './token-verifier.js';
-import { toVerdict, type Verdict } from './verdict.js';
+import { nodeRequest } from './node-request.js';
+import { checkResult } from './check-result.js';
+import { isBearerToken, type TokenVerifier, type VerificationResult } from './token-verifier.js';
 
 /** The name in passport's registry, which the process shares: a host may use `bearer` itself. */
 export const STRATEGY = 'plant-store-bearer';
@@ -33,15 +33,15 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
   }
 
   /**
-   * Returns the verdict on a token, or false if the request comes from another guard than BearerAuthGuard.
+   * Returns the result of the verifier, or false if the request comes from another guard than BearerAuthGuard.
    *
    * @throws what the verifier throws, or an Error instead of a value that passport does not take for an error
    */
-  async validate(request: unknown, token: string): Promise<Verdict | false> {
+  async validate(request: unknown, token: string): Promise<VerificationResult | false> {
     if (!(request instanceof BearerRequest)) return false;
     if (!isBearerToken(token)) return 'malformed';
     try {
-      return toVerdict(await request.verifier.verify(token));
+      return checkResult(await request.verifier.verify(token));
     } catch (error) {
       if (error) throw error;
       // If a verifier rejects with undefined, passport would see no error, and refuse the request with 401.

@@ -25,32 +25,34 @@ const MAX_ADMITTED = 20;
 const MAX_AGE = 240_000;
 
 /** A reload of the keys. */
-interface Reload {
-  /** When it began, on a clock that never steps back. */
-  readonly begun: number;
-  /** Resolves when it has ended: to false if the keys could not be fetched. */
-  readonly succeeded: Promise<boolean>;
+class Reload {
+  state: 'running' | 'succeeded' | 'failed' = 'running';
+  /** Resolves when the reload has ended. */
+  readonly ended: Promise<unknown>;
   /** Requests that were allowed to wait for it, including those whose clients have disconnected since. */
-  admitted: number;
+  admitted = 0;
+
+  /** @param begun when it began, on a clock that never steps back */
+  constructor(
+    readonly begun: number,
+    loading: Promise<unknown>,
+  ) {
+    this.ended = loading.then(
+      () => (this.state = 'succeeded'),
+      () => (this.state = 'failed'),
+    );
+  }
 }
 
 /**
  * The signing keys of an issuer: jose's remote key set, which keeps its keys if a reload fails. `reloadIfDue` needs a
- * reload if the keys are too old or the last reload has failed, and `find` if a token has an unknown key. Both join a reload
- * (`#joinReload`):
- *
- * | the last reload is | until                             | they join    |
- * |--------------------|-----------------------------------|--------------|
- * | running            | it has fetched the keys, or fails | this one     |
- * | recent             | a second after it began           | this one     |
- * | past               | the next one begins               | the next one |
+ * reload if the keys are too old or the last reload has failed, and `find` if a token has an unknown key. Both join the last
+ * reload while it runs, and until a second after it began. Later, they begin the next one.
  */
 export class IssuerKeys {
   readonly #logger = new Logger('Authentication');
   readonly #keySet: RemoteJWKSet;
   #lastReload: Reload | undefined;
-  /** True if the reload that ended last has failed. */
-  #isFailing = false;
   /** The keys in use, as JSON. */
   #json: string | undefined;
   #version = 0;
@@ -100,8 +102,8 @@ export class IssuerKeys {
   /** Reloads the keys if they are too old, because the issuer may have withdrawn one, or if the last reload has failed. */
   async reloadIfDue(): Promise<void> {
     const last = this.#lastReload;
-    const isDue = this.#isFailing || last === undefined || performance.now() - last.begun >= MAX_AGE;
-    if (isDue) await this.#joinReload().succeeded;
+    const isDue = last === undefined || last.state === 'failed' || performance.now() - last.begun >= MAX_AGE;
+    if (isDue) await this.#joinReload().ended;
   }
 
   /**
@@ -111,49 +113,39 @@ export class IssuerKeys {
    */
   async #waitForReload(): Promise<void> {
     const reload = this.#joinReload();
-    if (this.#keySet.reloading) {
+    if (reload.state === 'running') {
       reload.admitted += 1;
       if (reload.admitted > MAX_ADMITTED) throw new ContractException(503);
     }
-    if (!(await reload.succeeded)) throw new ContractException(503);
+    await reload.ended;
+    if (reload.state === 'failed') throw new ContractException(503);
   }
 
-  /** Joins the last reload while it is running or recent. Otherwise, begins the next one. */
+  /** Returns the last reload if it is running or recent. Otherwise, begins the next one. */
   #joinReload(): Reload {
     const now = performance.now();
     const last = this.#lastReload;
-    if (last !== undefined && (this.#keySet.reloading || now - last.begun < COOLDOWN)) return last;
-    const next: Reload = { begun: now, succeeded: this.#load(), admitted: 0 };
-    this.#lastReload = next;
-    return next;
+    if (last !== undefined && (last.state === 'running' || now - last.begun < COOLDOWN)) return last;
+    this.#lastReload = new Reload(now, this.#load(last?.state === 'failed'));
+    return this.#lastReload;
   }
 
-  /** Fetches the keys, and returns whether that has succeeded. */
-  async #load(): Promise<boolean> {
+  /**
+   * Fetches the keys. Logs the first failure, and the first success after it.
+   *
+   * @param isFailing true if the reload before has failed
+   */
+  async #load(isFailing: boolean): Promise<void> {
     try {
       await this.#keySet.reload();
-      this.#noteChange();
     } catch (error) {
-      this.#noteEnd(describe(error));
-      return false;
+      if (!isFailing) this.#logger.error(`The keys of ${this.issuer} cannot be fetched: ${describe(error)}`);
+      throw error;
     }
-    this.#noteEnd(undefined);
-    return true;
-  }
-
-  /** Notes how a reload has ended. Logs the first failure, and the first success after it. */
-  #noteEnd(failure: string | undefined): void {
-    const isFailing = failure !== undefined;
-    if (isFailing === this.#isFailing) return;
-    this.#isFailing = isFailing;
-    if (isFailing) this.#logger.error(`The keys of ${this.issuer} cannot be fetched: ${failure}`);
-    else this.#logger.log(`The keys of ${this.issuer} can be fetched again`);
-  }
-
-  #noteChange(): void {
     const json = JSON.stringify(this.#keySet.jwks());
     if (json !== this.#json) this.#version += 1;
     this.#json = json;
+    if (isFailing) this.#logger.log(`The keys of ${this.issuer} can be fetched again`);
   }
 
   /** @param url the URL of the keys or, with discovery, of the document that names their URL */

@@ -39,11 +39,11 @@ const NEWS_AFTER: Readonly<Record<State['name'], string>> = {
  * Verifies the static tokens of a file. PlantsModule reads the file when it starts. Later, it is reloaded when it has
  * changed, after each minute without a change, and when the service gets SIGHUP.
  *
- * | state   | the file               | the valid tokens                  | the log when it is read next |
- * |---------|------------------------|-----------------------------------|------------------------------|
- * | unread  | was never read         | those of the options              | is in use                    |
- * | in use  | was read last time     | those of the options and the file | has changed, if it has       |
- * | failing | could not be used      | the same as before                | can be used again            |
+ * | state   | the file           | the valid tokens                  |
+ * |---------|--------------------|-----------------------------------|
+ * | unread  | was never read     | those of the options              |
+ * | in use  | was read last time | those of the options and the file |
+ * | failing | could not be used  | the same as before                |
  *
  * Every reading leads to `in use`, and every reload that fails to `failing`.
  *

@@ -1,16 +1,20 @@
 import { types } from 'node:util';
-import { ExpiredToken, type Principal, REFUSAL_REASONS, type RefusalReason, unlessExpired } from './token-verifier.js';
-
-/** The result of a verifier, after it was checked. A principal is that of a valid token. */
-export type Verdict = Principal | ExpiredToken | RefusalReason;
+import {
+  ExpiredToken,
+  type Principal,
+  REFUSAL_REASONS,
+  type RefusalReason,
+  unlessExpired,
+  type VerificationResult,
+} from './token-verifier.js';
 
 /**
- * Returns the verdict of a verifier. The verifier of a host may be in JavaScript, so the result may have any type, and may
- * cache a principal for too long.
+ * Checks the result of a verifier, and returns it: undefined as `unknown`, and an expired principal as an ExpiredToken. The
+ * verifier of a host may be in JavaScript, so the result may have any type, and may cache a principal for too long.
  *
  * @throws {TypeError} if the result is not a VerificationResult
  */
-export function toVerdict(result: unknown): Verdict {
+export function checkResult(result: unknown): VerificationResult {
   if (result === undefined) return 'unknown';
   if (isRefusalReason(result) || result instanceof ExpiredToken) return result;
   assertPrincipal(result);
