@@ -168,11 +168,11 @@ describe('Admission', () => {
   it('refuses calls of the host while plants occupy too many bytes', () => {
     const admission = new Admission(MIB);
     admission.admitPlant(plantOf(16 * MIB));
-    expect(() => admission.assertRoomForHostCall()).not.toThrow();
+    expect(() => admission.assertRoom()).not.toThrow();
     const release = admission.admitPlant(SMALLEST);
 
-    expect(() => admission.assertRoomForHostCall()).toThrow(new ContractException(503));
+    expect(() => admission.assertRoom()).toThrow(new ContractException(503));
     release();
-    expect(() => admission.assertRoomForHostCall()).not.toThrow();
+    expect(() => admission.assertRoom()).not.toThrow();
   });
 });

@@ -28,10 +28,10 @@ export type ChargeBody = (bytes: number) => boolean;
  * Limits the requests of clients, the plants (including those of the host's calls), and the bytes of both, and so the memory
  * that they occupy. Beyond a limit, it refuses with error 503. A request and its plant count independently:
  *
- * | what counts             | from                               | until                                                |
- * |-------------------------|------------------------------------|------------------------------------------------------|
- * | a request, and its body | NewPlantPipe: `admitRequest`       | the client has taken the answer or disconnected      |
- * | a plant                 | PlantCreationService: `admitPlant` | its outcome is known, and `onPlantCreated` has ended |
+ * | what counts             | from                         | until                                                |
+ * |-------------------------|------------------------------|------------------------------------------------------|
+ * | a request, and its body | NewPlantPipe: `admitRequest` | the client has taken the answer or disconnected      |
+ * | a plant                 | PlantCreator: `admitPlant`   | its outcome is known, and `onPlantCreated` has ended |
  */
 export class Admission {
   readonly #maxBytes: number;
@@ -53,23 +53,23 @@ export class Admission {
    * Admits a request, until its answer emits `close`.
    *
    * @returns a function that counts the bytes of its body
-   * @throws {ContractException} 503 if there is no room, if the client has an answer, or after `close`; 400 if it has gone
+   * @throws {ContractException} 400 if the client has gone; 503 if it has an answer, after `close`, or if there is no room
    */
   admitRequest(answer: ServerResponse): ChargeBody {
-    if (this.#isClosed) throw new ContractException(503);
-    // In these cases, the answer may have emitted `close` already, so that the request would count for ever.
-    if (answer.req.socket.destroyed) throw new ContractException(400, 'The client has disconnected.');
+    // In these two cases, the answer may have emitted `close` already, so that the request would count for ever.
+    if (answer.req.socket.destroyed) throw clientHasGone();
     if (answer.writableEnded) throw new ContractException(503);
+    if (this.#isClosed) throw new ContractException(503);
     const request: AdmittedRequest = { answer, bytes: 0 };
     this.#requests.push(request);
     answer.once('close', () => this.#stopCounting(request));
-    if (this.#makeRoom()) return (bytes) => this.#chargeBody(request, bytes);
-    this.#stopCounting(request);
-    throw new ContractException(503);
+    // Makes room for the request itself.
+    if (!this.#charge(request, 0)) throw new ContractException(503);
+    return (bytes) => this.#charge(request, bytes);
   }
 
-  /** @throws {ContractException} 503 if there is no room for the bytes of a call of the host */
-  assertRoomForHostCall(): void {
+  /** @throws {ContractException} 503 if there is no room for a call of the host */
+  assertRoom(): void {
     if (!this.#makeRoom()) throw new ContractException(503);
   }
 
@@ -103,7 +103,8 @@ export class Admission {
     this.#isClosed = true;
   }
 
-  #chargeBody(request: AdmittedRequest, bytes: number): boolean {
+  /** Counts further bytes of a request, as ChargeBody says. */
+  #charge(request: AdmittedRequest, bytes: number): boolean {
     // A host may answer before the body has arrived: the request then counts no longer, and must evict no other.
     if (!this.#requests.includes(request)) return false;
     // Before `#makeRoom`: if the client has gone, it may evict this very request, and subtract its bytes.
@@ -122,28 +123,23 @@ export class Admission {
     this.#bytes -= request.bytes;
   }
 
-  /** Evicts finished requests until the totals are within the limits. Returns false if that is not enough. */
+  /** Evicts the oldest finished requests until the totals are within the limits. Returns false if too few are finished. */
   #makeRoom(): boolean {
     while (this.#requests.length > MAX_REQUESTS || this.#bytes > this.#maxBytes) {
-      if (!this.#evictOldestFinished()) return false;
+      const request = this.#requests.find(({ answer }) => isFinished(answer));
+      if (request === undefined) return false;
+      // Otherwise the operating system has the whole answer, and only `close` is still to come: for a last answer, it comes
+      // when the client closes its side.
+      if (request.answer.writableLength > 0) request.answer.destroy();
+      this.#stopCounting(request);
     }
     return true;
   }
+}
 
-  /**
-   * Stops counting the oldest finished request. Closes its connection only if bytes of the answer are left to write.
-   * Otherwise the operating system has them, and only `close` is still to come: for a last answer, it comes when the client
-   * closes its side.
-   *
-   * @returns false if no request is finished
-   */
-  #evictOldestFinished(): boolean {
-    const request = this.#requests.find(({ answer }) => isFinished(answer));
-    if (request === undefined) return false;
-    if (request.answer.writableLength > 0) request.answer.destroy();
-    this.#stopCounting(request);
-    return true;
-  }
+/** Returns the refusal of a request whose client has disconnected, for the log. */
+export function clientHasGone(): ContractException {
+  return new ContractException(400, 'The client has disconnected.');
 }
 
 /** Returns whether the answer is written, or the client has gone. */

@@ -5,7 +5,7 @@ import type { Principal } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import type { NewPlant, PlantDto } from './dto/plant.dto.js';
 import { PlantFromBody } from './pipes/new-plant.pipe.js';
-import { PlantCreationService } from './plant-creation.service.js';
+import { PlantCreator } from './plant-creator.js';
 import { PLANTS_PATH } from './plants.module-definition.js';
 
 /**
@@ -16,12 +16,12 @@ import { PLANTS_PATH } from './plants.module-definition.js';
 @UseGuards(BearerAuthGuard)
 @UseFilters(ContractExceptionFilter)
 export class PlantsController {
-  constructor(private readonly creation: PlantCreationService) {}
+  constructor(private readonly creator: PlantCreator) {}
 
   @Post()
   @HttpCode(HttpStatus.OK)
   @RequiresScope()
   create(@PlantFromBody() plant: NewPlant, @CurrentPrincipal() principal: Principal | undefined): Promise<PlantDto> {
-    return this.creation.create(plant, principal);
+    return this.creator.create(plant, principal);
   }
 }

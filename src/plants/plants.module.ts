@@ -10,7 +10,7 @@ import { openRepository } from '../storage/engines.js';
 import { PlantRepository } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 import { UnparsedBodyRegistration } from './host/unparsed-body.js';
-import { PlantCreationService } from './plant-creation.service.js';
+import { PlantCreator } from './plant-creator.js';
 import { PlantsController } from './plants.controller.js';
 import { ConfigurableModuleClass, PLANTS_OPTIONS, type PlantsModuleOptions } from './plants.module-definition.js';
 import { PlantsService } from './plants.service.js';
@@ -67,7 +67,7 @@ const optionProviders: FactoryProvider[] = [
   controllers: [PlantsController],
   providers: [
     PlantsService,
-    PlantCreationService,
+    PlantCreator,
     GroupCommit,
     BearerAuthGuard,
     BearerStrategy,

@@ -3,15 +3,15 @@ import type { Principal } from '../auth/token-verifier.js';
 import { PlantRepository, type PlantSnapshot } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 import { assertFields, type NewPlantDto, type PlantDto, toNewPlant } from './dto/plant.dto.js';
-import { PlantCreationService } from './plant-creation.service.js';
+import { PlantCreator } from './plant-creator.js';
 
-/** Creates and reads plants in the code of a host. */
+/** Creates and reads plants for the code of a host. */
 @Injectable()
 export class PlantsService {
   constructor(
     private readonly repository: PlantRepository,
     private readonly admission: Admission,
-    private readonly creation: PlantCreationService,
+    private readonly creator: PlantCreator,
   ) {}
 
   /**
@@ -27,8 +27,8 @@ export class PlantsService {
     options?: { readonly principal?: Principal | undefined },
   ): Promise<PlantDto> {
     const plant = toNewPlant(assertFields(newPlant));
-    this.admission.assertRoomForHostCall();
-    return this.creation.create(plant, options?.principal);
+    this.admission.assertRoom();
+    return this.creator.create(plant, options?.principal);
   }
 
   /**

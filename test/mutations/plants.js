@@ -1,5 +1,5 @@
 const ADMISSION = 'src/plants/admission.ts';
-const CREATION = 'src/plants/plant-creation.service.ts';
+const CREATION = 'src/plants/plant-creator.ts';
 const DTO = 'src/plants/dto/plant.dto.ts';
 const FIELD_RULES = 'src/plants/dto/field-rules.ts';
 const INTEGER = 'src/plants/exact-json.ts';
@@ -408,7 +408,7 @@ export default [
     name: 'plants: bytes of calls of the host',
     reason: 'Calls of the host are refused while plants occupy too many bytes.',
     file: SERVICE,
-    find: 'this.admission.assertRoomForHostCall();',
+    find: 'this.admission.assertRoom();',
     replace: '',
     spec: 'test/embedding/use',
     test: 'whose plants occupy too much memory',
@@ -435,7 +435,7 @@ export default [
     name: 'plants: request of a client that has gone',
     reason: 'A request does not count forever if its client has gone before it is admitted.',
     file: ADMISSION,
-    find: "if (answer.req.socket.destroyed) throw new ContractException(400, 'The client has disconnected.');",
+    find: 'if (answer.req.socket.destroyed) throw clientHasGone();',
     replace: '// nothing',
     spec: 'src/plants/admission',
     test: 'does not admit a request',

@@ -1,5 +1,5 @@
 import { ValidateBy, type ValidationArguments } from 'class-validator';
-import { type FieldName, type FieldType, PLANT_FIELDS } from '../../contract/plant-fields.js';
+import { FIELD_NAMES, type FieldName, type FieldType, PLANT_FIELDS } from '../../contract/plant-fields.js';
 
 const MIN_INT64 = -(2n ** 63n);
 const MAX_INT64 = 2n ** 63n - 1n;
@@ -28,10 +28,22 @@ const TYPE_RULES: Readonly<Record<FieldType, TypeRule>> = {
   text: { accepts: isText, words: 'a string without U+0000 and unpaired surrogates' },
 };
 
-/** @param value undefined if the field is missing */
-export function isFieldValue(name: FieldName, value: unknown): boolean {
+/**
+ * Returns whether PLANT_FIELDS allows a value for a field. Both `isNewPlant` and the decorators ask this rule.
+ *
+ * @param value undefined if the field is missing
+ */
+function isFieldValue(name: FieldName, value: unknown): boolean {
   const { type, isRequired } = PLANT_FIELDS[name];
   return (!isRequired && value === undefined) || TYPE_RULES[type].accepts(value);
+}
+
+/**
+ * Returns whether fields are a NewPlant, by the rule of the decorators. To ask validateSync would take 5 % of each create, and
+ * half of an import, so that it only gets what is refused here, for the messages.
+ */
+export function isNewPlant(fields: Partial<Record<FieldName, unknown>>): boolean {
+  return FIELD_NAMES.every((name) => isFieldValue(name, fields[name]));
 }
 
 /** Says what a field must be, and how to correct the value that it has. */
@@ -45,8 +57,8 @@ function describeFault(name: FieldName, value: unknown): string {
 }
 
 /**
- * Requires a value that PLANT_FIELDS allows for the field. class-validator's own rules would not: IsInt and Min refuse
- * bigints, and IsOptional accepts null.
+ * Requires a value that `isFieldValue` allows. class-validator's own rules would not do: IsInt and Min refuse bigints, and
+ * IsOptional accepts null.
  */
 export function IsPlantField(): (dto: object, name: FieldName) => void {
   return (dto, name) => {

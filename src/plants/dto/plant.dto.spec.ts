@@ -3,8 +3,8 @@ import { getMetadataStorage, validateSync } from 'class-validator';
 import fc from 'fast-check';
 import { parse } from 'yaml';
 import { FIELD_NAMES, type FieldType, PLANT_FIELDS } from '../../contract/plant-fields.js';
-import { isText } from './field-rules.js';
-import { isNewPlant, NewPlantDto } from './plant.dto.js';
+import { isNewPlant, isText } from './field-rules.js';
+import { NewPlantDto } from './plant.dto.js';
 
 const CONTRACT = parse(readFileSync(new URL('../../../contract/openapi.yaml', import.meta.url), 'utf8')) as {
   components: { schemas: { Plant: { properties: Record<'name' | 'tag', { pattern: string }> } } };

@@ -78,7 +78,7 @@ describe('The refusal of a body', () => {
     // `close` has been emitted then.
     await setImmediate();
     await expect(readBody(request, 1, () => true)).rejects.toThrow(
-      new ContractException(400, 'The connection was closed before the body was complete.'),
+      new ContractException(400, 'The client has disconnected.'),
     );
   });
 });

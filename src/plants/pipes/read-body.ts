@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { ContractException } from '../../contract/contract.exception.js';
-import type { ChargeBody } from '../admission.js';
+import { type ChargeBody, clientHasGone } from '../admission.js';
 
 /** Minimum bytes of a buffer for a body that arrives in parts. */
 const MIN_CAPACITY = 1_024;
@@ -97,9 +97,4 @@ class BodyBuffer {
 /** Returns the refusal of a body whose declared or real length exceeds the limit in bytes. */
 export function bodyTooLarge(limit: number): ContractException {
   return new ContractException(413, `The body is too large: at most ${limit} bytes are accepted.`);
-}
-
-/** Returns the refusal of a request whose client has disconnected, for the log. */
-function clientHasGone(): ContractException {
-  return new ContractException(400, 'The connection was closed before the body was complete.');
 }

@@ -9,9 +9,9 @@ import { type NewPlant, type PlantDto, toPlant } from './dto/plant.dto.js';
 import type { PlantCreatedListener } from './plants.module-definition.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './resolve-options.js';
 
-/** Creates plants of the route and of the host's calls. It is not exported, because its callers have checked the plant. */
+/** Creates plants that PlantsController or PlantsService has checked. The module does not export it. */
 @Injectable()
-export class PlantCreationService {
+export class PlantCreator {
   readonly #logger = new Logger('PlantStore');
 
   constructor(
