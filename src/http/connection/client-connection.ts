@@ -66,7 +66,7 @@ export class ClientConnection implements Occupant {
     socket.on('error', () => undefined);
     socket.on('close', () => clearTimeout(this.#timer));
     this.#headClock = new HeadClock(socket, timeout, () => this.refuseInput(new ContractException(408)));
-    // Requests in the queue and chunks that nothing reads occupy memory.
+    // Input waits while requests wait, or chunks that nothing reads: both occupy memory.
     this.#input = new ClientInput(
       socket,
       () => this.#queue.length > 0 || this.#state.response?.req.hasUnreadChunks === true,

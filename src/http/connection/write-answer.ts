@@ -22,8 +22,8 @@ export function writeAnswer(response: PublicResponse, answer: Answer, next: Next
   publishAnswer(describeAnswer(response, answer));
   const text = req.method === 'HEAD' ? undefined : json;
   const content = text !== undefined && text.length > LONG_ANSWER ? Buffer.from(text) : text;
-  // When a response ends, Node closes the socket after `Connection: close`, with a reset if the client still sends, and that
-  // of a client that has half-closed, before a refusal could be written.
+  // A response ends only before another request. After `Connection: close`, Node would then close the socket, with a reset if
+  // the client still sends. Before a refusal, it would close the socket of a client that has half-closed.
   if (next === 'request') response.end(content);
   else if (content === undefined) response.flushHeaders();
   else response.write(content);
