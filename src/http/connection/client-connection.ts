@@ -130,13 +130,12 @@ export class ClientConnection implements Occupant {
   /** Decides what comes next, after the state or the queue has changed. */
   #proceed(): void {
     const [next] = this.#queue;
-    if (next instanceof ContractException) {
+    const { name } = this.#state;
+    if (next instanceof ContractException && name !== 'running') {
       // The last answer: it need not wait until the client has read the one before it.
-      if (this.#state.name !== 'running') {
-        writeRefusal(this.socket, next);
-        this.#close();
-      }
-    } else if (next !== undefined && this.#state.name === 'waiting') {
+      writeRefusal(this.socket, next);
+      this.#close();
+    } else if (next instanceof PublicResponse && name === 'waiting') {
       this.#queue.shift();
       // May answer, and so call this function, before it returns.
       void this.#run(next);
