@@ -1,8 +1,7 @@
 import { once } from 'node:events';
-import { closeSync, fstatSync, lstatSync, openSync, writeFileSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { type Configuration, loadConfiguration } from '../config/configuration.js';
-import { OperatorError } from '../operator-error.js';
 import { FIELD_NAMES } from '../contract/plant-fields.js';
 import { explainWriteError } from '../files/file-errors.js';
 import { publishFile } from '../files/publish-file.js';
@@ -53,7 +52,7 @@ async function run(file = '-', { format = formatOf(file), json }: ExportOptions)
   // A progress bar would be in the way of plants that go to the terminal.
   const showsProgress = isFile || !process.stdout.isTTY;
   const chunks = encoded(configuration, format, showsProgress);
-  const plants = await (isFile ? writeExport(file, chunks) : writeToStdout(chunks));
+  const plants = await (isFile ? writeToFile(file, chunks) : writeToStdout(chunks));
   const count = counted(plants, 'plant');
   const words = isFile ? `${file} has ${count}` : `${count} exported`;
   printSummary({ file: isFile ? file : undefined, plants }, words, { json, dataOnStdout: !isFile });
@@ -79,28 +78,19 @@ async function* encoded(configuration: Configuration, format: Format, showsProgr
 }
 
 /**
- * Creates a file atomically and durably; only its owner can read it. If a chunk fails, there is no file.
+ * Creates a file that only its owner can read. If a chunk fails, there is no file.
  *
  * @returns the number of plants
  */
-async function writeExport(file: string, chunks: AsyncIterable<Chunk>): Promise<number> {
-  const write = async (draft: string): Promise<number> => {
+function writeToFile(file: string, chunks: AsyncIterable<Chunk>): Promise<number> {
+  return publishFile(file, async (draft) => {
     const descriptor = openSync(draft, 'wx', 0o600);
     try {
       return await writeAll(chunks, (text) => writeFileSync(descriptor, text));
     } finally {
       closeSync(descriptor);
     }
-  };
-  try {
-    // `publishFile` refuses an existing file, but only after all chunks are written. This check also sees a dangling link.
-    if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) {
-      throw new OperatorError(`${file} already exists: name another file`);
-    }
-    return await publishFile(file, write);
-  } catch (error) {
-    throw explainWriteError(file, error);
-  }
+  });
 }
 
 /** @returns the number of plants */

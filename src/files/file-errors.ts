@@ -29,12 +29,21 @@ const ADVICE: Readonly<Record<string, string>> = {
   EROFS: 'its file system is read-only, so name a file elsewhere',
 };
 
+/**
+ * Makes the error of a file that is to be created.
+ *
+ * @param advice for the operator
+ */
+export function alreadyExists(file: string, advice = 'name another file', cause?: unknown): OperatorError {
+  return new OperatorError(`${file} already exists: ${advice}`, { cause });
+}
+
 /** Turns an error of the system, after writing a file failed, into one for the operator. Returns others as they are. */
 export function explainWriteError(file: string, cause: unknown): unknown {
   const code = systemCodeOf(cause);
   if (code === undefined) return cause;
   // Another process has created the file since the command looked for it.
-  if (code === 'EEXIST') return new OperatorError(`${file} already exists: name another file`, { cause });
+  if (code === 'EEXIST') return alreadyExists(file, undefined, cause);
   const directory = dirname(resolve(file));
   if (code === 'ENOENT') return new OperatorError(`there is no directory ${directory}: create it first`, { cause });
   if (code === 'ENOTDIR') return new OperatorError(`${directory} is not a directory: name a file elsewhere`, { cause });

@@ -1,4 +1,13 @@
-import { chmodSync, chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { publishFile } from './publish-file.js';
@@ -34,9 +43,34 @@ describe('publishFile', () => {
   it('leaves a file that exists as it is', async () => {
     await publish('first');
 
-    await expect(publish('second')).rejects.toThrow('EEXIST');
+    await expect(publish('second')).rejects.toThrow(`${target} already exists: name another file`);
     expect(readdirSync(directory)).toEqual(['target']);
     expect(readFileSync(target, 'utf8')).toBe('first');
+  });
+
+  it('does not write its draft when the file exists, not even as a link that leads nowhere', async () => {
+    symlinkSync('nowhere', target);
+    let isWritten = false;
+    const write = (): Promise<void> => {
+      isWritten = true;
+      return Promise.resolve();
+    };
+
+    await expect(publishFile(target, write, { ifExists: 'move it away' })).rejects.toThrow(
+      `${target} already exists: move it away`,
+    );
+    expect(isWritten).toBe(false);
+  });
+
+  it('leaves a file that another process creates meanwhile', async () => {
+    const write = (draft: string): Promise<void> => {
+      writeFileSync(draft, 'first');
+      writeFileSync(target, 'other');
+      return Promise.resolve();
+    };
+
+    await expect(publishFile(target, write)).rejects.toThrow(`${target} already exists: name another file`);
+    expect(readFileSync(target, 'utf8')).toBe('other');
   });
 
   it('leaves nothing when its name cannot be put on disk', async () => {

@@ -1,14 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, linkSync, rmSync } from 'node:fs';
+import { existsSync, linkSync, lstatSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { syncDirectory } from './directories.js';
+import { existingDirectory, makeDirectory, syncDirectory } from './directories.js';
+import { alreadyExists, explainWriteError } from './file-errors.js';
 
 interface PublishOptions {
-  /** The directory of the draft, on the file system of the target. Defaults to the target's directory. */
-  readonly directory?: string;
-  /** Endings of files that may be left beside the draft. */
+  /** Endings of files that a program keeps beside the target, or leaves beside the draft. */
   readonly companions?: readonly string[];
+  /** True to create the directory of the target if it is missing. */
+  readonly createsDirectory?: boolean;
+  /** Advice for the operator if the target, or a companion of it, exists. */
+  readonly ifExists?: string;
 }
 
 /**
@@ -16,17 +19,40 @@ interface PublishOptions {
  * once the draft is on disk.
  *
  * @param write creates the draft
- * @throws what `write` throws; an error of the system with the code EEXIST when the target exists, which is left as it is
+ * @throws {OperatorError} if the file or a companion of it exists, which is left as it is, or if the file cannot be written
+ * @throws any other error of `write`
  */
 export async function publishFile<Result>(
   target: string,
   write: (draft: string) => Promise<Result>,
-  { directory = dirname(resolve(target)), companions = [] }: PublishOptions = {},
+  options: PublishOptions = {},
 ): Promise<Result> {
-  const draft = join(directory, `${basename(target)}.${randomUUID()}`);
+  try {
+    return await publish(target, write, options);
+  } catch (error) {
+    throw explainWriteError(target, error);
+  }
+}
+
+async function publish<Result>(
+  target: string,
+  write: (draft: string) => Promise<Result>,
+  { companions = [], createsDirectory = false, ifExists }: PublishOptions,
+): Promise<Result> {
+  const endings = ['', ...companions];
+  const assertFree = (): void => {
+    for (const file of endings.map((ending) => target + ending)) if (isTaken(file)) throw alreadyExists(file, ifExists);
+  };
+  // Checked before the draft is written, too, which may take minutes.
+  assertFree();
+  const directory = dirname(resolve(target));
+  const draft = join(
+    createsDirectory ? existingDirectory(directory) : directory,
+    `${basename(target)}.${randomUUID()}`,
+  );
   const removeDraft = (): void => {
     // rmSync refuses a name that is too long, even with `force`.
-    for (const file of ['', ...companions].map((ending) => draft + ending)) if (existsSync(file)) rmSync(file);
+    for (const file of endings.map((ending) => draft + ending)) if (existsSync(file)) rmSync(file);
   };
   // If a signal ends the program, `finally` does not run.
   process.once('exit', removeDraft);
@@ -36,6 +62,9 @@ export async function publishFile<Result>(
     // Asynchronous, so that a signal can arrive while the disk is busy.
     const handle = await open(draft, 'r+');
     await handle.sync().finally(() => handle.close());
+    // Made last, so that a draft that fails leaves no directory.
+    if (createsDirectory) makeDirectory(directory);
+    assertFree();
     // Unlike a rename, a link does not replace a file that another process has created.
     linkSync(draft, target);
   } finally {
@@ -43,10 +72,15 @@ export async function publishFile<Result>(
     process.off('exit', removeDraft);
   }
   try {
-    syncDirectory(dirname(resolve(target)));
+    syncDirectory(directory);
   } catch (error) {
     rmSync(target);
     throw error;
   }
   return result;
+}
+
+/** Returns true for a link that leads nowhere, too. */
+function isTaken(file: string): boolean {
+  return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
 }

@@ -1,6 +1,7 @@
 const CONFIGURATION = 'src/config/configuration.ts';
 const EXPORT = 'src/commands/export.ts';
 const IMPORT = 'src/commands/import.ts';
+const PUBLISH = 'src/files/publish-file.ts';
 const REGULAR_FILE = 'src/files/regular-file.ts';
 
 /** The rooms commands and config. */
@@ -86,10 +87,9 @@ export default [
   {
     name: 'commands: export that replaces a file',
     reason: 'The file of an export must not exist.',
-    file: EXPORT,
-    find: 'if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) {',
-    replace:
-      'const { rmSync } = await import("node:fs"); rmSync(file, { force: true });\n    if (file === undefined) {',
+    file: PUBLISH,
+    find: '  assertFree();\n  const directory',
+    replace: '  rmSync(target, { force: true });\n  const directory',
     spec: 'test/commands/refusals',
     test: 'export --format csv data/plants.db',
     isBuilt: true,
@@ -346,9 +346,9 @@ export default [
   {
     name: 'commands: half an export',
     reason: 'The file appears complete, or not at all.',
-    file: 'src/files/publish-file.ts',
-    find: 'const draft = join(directory, `${basename(target)}.${randomUUID()}`);',
-    replace: 'const draft = target;',
+    file: PUBLISH,
+    find: 'const draft = join(',
+    replace: 'let draft = target;\n  void join(',
     spec: 'test/commands/interrupted',
     test: 'plant-store export leaves',
     isBuilt: true,

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, statSync, writeFileSync } from 'node:fs';
-import { badUsage, OperatorError } from '../../operator-error.js';
-import { explainWriteError } from '../../files/file-errors.js';
+import { badUsage } from '../../operator-error.js';
+import { alreadyExists, explainWriteError } from '../../files/file-errors.js';
 import { assertFileName } from '../command-line.js';
 import { printAboveProgress } from './progress.js';
 import type { Row, RowReader } from './rows.js';
@@ -32,7 +32,7 @@ export class Rejects {
     const descriptor = openForAppending(file);
     if (fstatSync(descriptor).size === 0) return new Rejects({ file, descriptor }, reader);
     closeSync(descriptor);
-    throw new OperatorError(`${file} already exists: name another file for the rejected rows`);
+    throw alreadyExists(file, 'name another file for the rejected rows');
   }
 
   add(row: Row, reason: string): void {

@@ -1,19 +1,17 @@
-import { existsSync, lstatSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { OperatorError } from '../../operator-error.js';
-import { existingDirectory, makeDirectory } from '../../files/directories.js';
 import { createFileAndDirectory } from '../../files/durable-files.js';
-import { explainReadError, explainWriteError } from '../../files/file-errors.js';
+import { explainReadError } from '../../files/file-errors.js';
 import { publishFile } from '../../files/publish-file.js';
 import { errorMessage, noDatabase, UnusableDatabaseError } from '../engine-errors.js';
 import { NO_TABLE } from '../schema-state.js';
-import { sqliteStartError } from './errors.js';
-import { databaseExists, openSqliteDatabase } from './open.js';
+import { databaseExists, openSqliteDatabase, withSqliteDatabase } from './open.js';
 import { trySqliteSchema, readSchemaState } from './schema.js';
 import { assertSound, firstValue, prepare, type SqliteDatabase } from './statements.js';
 
-/** Endings of the files that SQLite keeps beside a database. */
+/** Endings of the files that SQLite keeps beside a database. It would copy a log that it finds into a new database. */
 const COMPANIONS = ['-journal', '-wal', '-shm'] as const;
 
 /**
@@ -71,34 +69,23 @@ async function usesLog(file: string): Promise<boolean> {
  * @param advice for the operator if the file, or one that SQLite keeps beside it, exists
  * @param assertUsable refuses the copy, which it leaves as it is
  */
-async function copy(
+function copy(
   source: string,
   target: string,
   advice: string,
   assertUsable?: (copied: SqliteDatabase) => unknown,
 ): Promise<number> {
-  const directory = dirname(resolve(target));
   const write = async (draft: string): Promise<number> => {
-    const database = await openComplete(source);
+    const { database } = await openSqliteDatabase(source, assertComplete);
     try {
       createFileAndDirectory(draft);
       writeCopy(database, draft, target);
     } finally {
       database.close();
     }
-    const plants = await inspect(draft, source, assertUsable);
-    // Made last, so that a copy that fails leaves no directory.
-    makeDirectory(directory);
-    assertFree(target, advice);
-    return plants;
+    return inspect(draft, source, assertUsable);
   };
-  try {
-    // Checked before the copy, too, which may take minutes.
-    assertFree(target, advice);
-    return await publishFile(target, write, { directory: existingDirectory(directory), companions: COMPANIONS });
-  } catch (error) {
-    throw explainWriteError(target, error);
-  }
+  return publishFile(target, write, { companions: COMPANIONS, createsDirectory: true, ifExists: advice });
 }
 
 /** @param target the file that the draft becomes, for the message */
@@ -120,38 +107,14 @@ function writeCopy(database: SqliteDatabase, draft: string, target: string): voi
  * @param source the database, for the message
  * @returns the number of its plants
  */
-async function inspect(
-  draft: string,
-  source: string,
-  assertUsable?: (copied: SqliteDatabase) => unknown,
-): Promise<number> {
-  // Checked after it is opened, because the message of an error names the source: there is no draft any more.
-  const copied = await openSqliteDatabase(draft, (database) => database);
-  try {
+function inspect(draft: string, source: string, assertUsable?: (copied: SqliteDatabase) => unknown): Promise<number> {
+  const work = (copied: SqliteDatabase): number => {
     assertComplete(copied);
     assertUsable?.(copied);
     return Number(firstValue(copied, 'SELECT count(*) FROM plants'));
-  } catch (error) {
-    throw sqliteStartError(source, error);
-  } finally {
-    copied.close();
-  }
-}
-
-/** Refuses a target that exists, and one with a companion: SQLite would copy a log that it finds into the database. */
-function assertFree(target: string, advice: string): void {
-  for (const suffix of ['', ...COMPANIONS]) {
-    const existing = lstatSync(target + suffix, { throwIfNoEntry: false });
-    if (existing !== undefined) throw new OperatorError(`${target}${suffix} already exists: ${advice}`);
-  }
-}
-
-/** Opens a database, and checks all of it. */
-function openComplete(file: string): Promise<SqliteDatabase> {
-  return openSqliteDatabase(file, (database) => {
-    assertComplete(database);
-    return database;
-  });
+  };
+  // The message of an error names the source, because there is no draft any more.
+  return withSqliteDatabase(draft, work, { name: source });
 }
 
 /** @throws {UnusableDatabaseError} if any page of the database is damaged, or there is no table of plants */

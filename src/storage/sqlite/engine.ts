@@ -37,20 +37,21 @@ export function sqliteEngine({ file }: SqliteUrl): Engine {
  *
  * @param file undefined for a database in memory
  */
-function openSqliteRepository(
+async function openSqliteRepository(
   file: string | undefined,
   { timeout, ...options }: DatabaseOptions,
 ): Promise<PlantRepository> {
-  const open = (database: SqliteDatabase): PlantRepository => {
+  const prepare = (database: SqliteDatabase): FilesInPlace | undefined => {
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     updateSqliteSchema(database);
     // SQLite follows symbolic links to the file.
     const realPath = firstValue(database, "SELECT file FROM pragma_database_list WHERE name = 'main'");
     const files = file === undefined ? undefined : new FilesInPlace(resolve(file), String(realPath));
     files?.syncLog();
-    return new SqliteRepository(database, files, timeout);
+    return files;
   };
-  return openSqliteDatabase(file, open, options);
+  const { database, result: files } = await openSqliteDatabase(file, prepare, options);
+  return new SqliteRepository(database, files, timeout);
 }
 
 async function checkSqliteDatabase(file: string | undefined): Promise<boolean> {

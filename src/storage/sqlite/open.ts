@@ -21,34 +21,40 @@ const QUIET_TIME = 1_000;
 /** Milliseconds between two attempts to open. */
 const OPEN_PAUSE = 20;
 
-/** See DatabaseOptions. */
 interface OpenOptions {
+  /** Names the database to the operator. Defaults to its file. */
+  readonly name?: string;
+  /** True to create the directory of the database if it is missing. */
   readonly createsDirectory?: boolean | undefined;
+  /** Called if another process has a lock for longer than a second, with the reason in one line for the operator. */
   readonly onWait?: ((reason: string) => void) | undefined;
 }
 
-/** Work on an open database. */
+/** The first work on an open database. */
 type Work<Result> = (database: SqliteDatabase) => Result;
 
+/** A database that its opener closes. */
+interface Opened<Result> {
+  readonly database: SqliteDatabase;
+  /** What the first work has returned. */
+  readonly result: Result;
+}
+
 /**
- * Opens or creates a database, and does the first work on it. Both are repeated while another process has a lock. If the
- * work fails, the database is closed. After work that succeeds, the caller closes it.
+ * Opens or creates a database, and does the first work on it. Both are repeated while another process has a lock.
  *
  * @param file undefined for a database in memory
- * @param options.createsDirectory whether the directory of the database is created if it is missing
- * @param options.onWait called if another process has a lock for longer than a second, with the reason in one line for the
- *   operator
  * @throws {OperatorError} when the database cannot be opened, or the work fails
  */
 export async function openSqliteDatabase<Result>(
   file: string | undefined,
   work: Work<Result>,
-  { createsDirectory = false, onWait }: OpenOptions = {},
-): Promise<Result> {
+  { name = file ?? ':memory:', createsDirectory = false, onWait }: OpenOptions = {},
+): Promise<Opened<Result>> {
   // An absolute path, because SQLite takes a name that begins with `file:` as a URI.
   const path = file === undefined ? ':memory:' : resolve(file);
-  const startError = (error: unknown): OperatorError => sqliteStartError(file ?? path, error);
-  const open = (): Promise<Result> => {
+  const startError = (error: unknown): OperatorError => sqliteStartError(name, error);
+  const open = (): Promise<Opened<Result>> => {
     if (file !== undefined) prepareFile(path, createsDirectory);
     return attempt(path, work);
   };
@@ -68,20 +74,24 @@ export async function openSqliteDatabase<Result>(
 }
 
 /** Opens a database as `openSqliteDatabase` does, and closes it after the work. */
-export async function withSqliteDatabase<Result>(file: string, work: Work<Result>): Promise<Result> {
-  const [database, result] = await openSqliteDatabase(file, (opened) => [opened, work(opened)] as const);
+export async function withSqliteDatabase<Result>(
+  file: string,
+  work: Work<Result>,
+  options?: OpenOptions,
+): Promise<Result> {
+  const { database, result } = await openSqliteDatabase(file, work, options);
   database.close();
   return result;
 }
 
 /** Opens a database for work once, and closes it if that fails. */
-async function attempt<Result>(path: string, work: Work<Result>): Promise<Result> {
+async function attempt<Result>(path: string, work: Work<Result>): Promise<Opened<Result>> {
   const { DatabaseSync } = await loadDriver();
   const database = new DatabaseSync(path);
   try {
     // SQLite must not wait for a lock itself: it would block the process, and no signal would arrive.
     database.exec('PRAGMA busy_timeout = 0');
-    return work(database);
+    return { database, result: work(database) };
   } catch (error) {
     database.close();
     throw error;

@@ -18,7 +18,7 @@ import { readPlants } from '../../../test/support/sqlite-file.js';
 import { until } from '../../../test/support/until.js';
 import { DATABASE_DEFAULTS, engineOf, openRepository } from '../engines.js';
 import { type PlantRepository, RepositoryUnavailableError } from '../plant-repository.js';
-import { openSqliteDatabase } from './open.js';
+import { openSqliteDatabase, withSqliteDatabase } from './open.js';
 import { firstValue, type SqliteDatabase } from './statements.js';
 
 /** The result of an authorizer: https://sqlite.org/c3ref/c_deny.html */
@@ -39,7 +39,7 @@ beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
   file = join(directory, 'plants.db');
   repository = await open();
-  other = await openSqliteDatabase(file, (database) => database);
+  ({ database: other } = await openSqliteDatabase(file, () => undefined));
 });
 
 afterEach(async () => {
@@ -149,9 +149,9 @@ describe('the SQLite database', () => {
 
   it('may have a table that an operator has made, in UTF-16 and with columns that need no value', async () => {
     const table = "plants (id INTEGER PRIMARY KEY, name TEXT, tag TEXT, fits TEXT NOT NULL DEFAULT '')";
-    const made = await openSqliteDatabase(`${file}-made`, (database) => database);
-    made.exec(`PRAGMA encoding = 'UTF-16'; CREATE TABLE ${table}`);
-    made.close();
+    await withSqliteDatabase(`${file}-made`, (database) => {
+      database.exec(`PRAGMA encoding = 'UTF-16'; CREATE TABLE ${table}`);
+    });
 
     const opened = await open(`${file}-made`);
     expect(await opened.add([{ id: 1n, name: 'Monstera' }])).toEqual(['created']);
@@ -264,16 +264,15 @@ describe('the SQLite database', () => {
     other.exec('BEGIN IMMEDIATE');
     let attempts = 0;
     let isSaid = false;
-    const begin = (database: SqliteDatabase): SqliteDatabase => {
+    const begin = (database: SqliteDatabase): void => {
       attempts += 1;
       if (isReleased(attempts, isSaid)) other.exec('ROLLBACK');
       database.exec('BEGIN IMMEDIATE');
-      return database;
     };
 
-    const opened = await openSqliteDatabase(file, begin, { onWait: () => (isSaid = true) });
+    const { database } = await openSqliteDatabase(file, begin, { onWait: () => (isSaid = true) });
 
-    opened.close();
+    database.close();
     expect(isSaid).toBe(expected);
   });
 

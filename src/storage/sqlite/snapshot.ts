@@ -18,13 +18,13 @@ const ROWS_IN_A_TURN = 100;
  */
 export async function openSqliteSnapshot(file: string): Promise<PlantSnapshot | undefined> {
   if (!databaseExists(file)) return undefined;
-  const snapshot = await openSqliteDatabase(file, (database) => {
+  const { database, result: state } = await openSqliteDatabase(file, (opened) => {
     // The transaction takes its snapshot when it reads for the first time.
-    database.exec('BEGIN');
-    return new SqliteSnapshot(database, file, readSchemaState(database).hasPlants);
+    opened.exec('BEGIN');
+    return readSchemaState(opened);
   });
-  if (snapshot.hasPlants) return snapshot;
-  await snapshot.close();
+  if (state.hasPlants) return new SqliteSnapshot(database, file);
+  database.close();
   return undefined;
 }
 
@@ -38,7 +38,6 @@ class SqliteSnapshot implements PlantSnapshot {
   constructor(
     private readonly database: SqliteDatabase,
     private readonly file: string,
-    readonly hasPlants: boolean,
   ) {}
 
   count(): Promise<number> {
