@@ -8,7 +8,15 @@ export const USE_ANOTHER_SCHEMA =
 
 const CHECK_PASSWORD = 'check user and password in its URL, both percent-encoded';
 
-/** The state in which an error leaves its connection; see PostgresPool. */
+/**
+ * The state in which an error leaves its connection:
+ *
+ * - `idle`: it can be used again. A new connection for each attempt would need more backends.
+ * - `unanswered`: the server may still execute its statement, which the client has given up: a commit that waits for a
+ *   synchronous standby, which no timeout of the server ends, or a statement on a dead connection. It keeps its place in the
+ *   pool, because closing it does not end the statement: each further attempt would leave one more backend.
+ * - `closed`: it cannot be used again.
+ */
 type ConnectionState = 'idle' | 'unanswered' | 'closed';
 
 /** Errors of the server, the connection or the driver. */

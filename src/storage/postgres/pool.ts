@@ -11,54 +11,29 @@ const POOL_SIZE = 2;
 /** Milliseconds after which an idle connection is closed. */
 const IDLE_TIMEOUT = 60_000;
 
+/** The client waits for this share of a batch's timeout, so that the batch has time for another attempt. */
+const ATTEMPT_SHARE = 0.5;
+
+/** The server cancels a statement after this share of the time that the client waits, so that the client gets its error. */
+const SERVER_SHARE = 0.8;
+
 /** Milliseconds between two questions to the server about an unanswered statement. */
 const WATCH_INTERVAL = 500;
 
 /** Milliseconds that a question about an unanswered statement, or the connection for it, may take. */
 const WATCH_TIMEOUT = 1_000;
 
-/** The server cancels a statement after this share of the time that the client waits for it. */
-const SERVER_SHARE = 0.8;
-
 /** The result of each statement of a message. */
 type Results = readonly pg.QueryArrayResult<unknown[]>[];
 
 interface ExecuteOptions {
-  /** Whether an error leaves the transaction open, because it has a BEGIN. */
-  readonly leavesOpenTransaction: boolean;
+  /** True if an error leaves the transaction open, because it has a BEGIN. */
+  readonly leavesOpenTransaction?: boolean;
   /** Milliseconds that the caller waits, if it waits for less than the pool. */
   readonly timeout?: number | undefined;
 }
 
-/**
- * Transactions on at most two connections:
- *
- * | state      | the connection                                                             | next state                       |
- * |------------|----------------------------------------------------------------------------|----------------------------------|
- * | idle       | waits in the pool                                                          | busy                             |
- * | busy       | executes the statements of a transaction                                   | idle; after an error, see below  |
- * | unanswered | has a statement that the server may still execute after the client gave up | closed, once the server has ended it |
- * | closed     | has left the pool                                                          | none                             |
- *
- * After an error, `connectionAfter` tells the next state. After a timeout or a conflict, the connection is idle, because a
- * new connection for each attempt would need more backends. But `transactAndRollBack` closes the connection, whose
- * transaction is still open. An unanswered connection keeps its place in the pool: closing it does not end the statement,
- * and each further attempt would leave one more backend.
- *
- * A batch and a check have these time limits, where T is the timeout of the constructor:
- *
- * | time limit     | of                                          | kept by     | so that                                  |
- * |----------------|---------------------------------------------|-------------|------------------------------------------|
- * | T              | a batch, with all its attempts              | retryInTime | its clients get an answer in time        |
- * | T, at most 1 s | a check, with all its attempts              | retryInTime | a health probe gets an answer in time    |
- * | 1/50 T         | further attempts of a batch in an outage    | Outage      | clients do not wait for T each time      |
- * | 1/2 T          | a wait for a connection, or for an answer   | this pool   | the batch has time for another attempt   |
- * | 0.8 × the wait | a statement, but not a commit               | the server  | its error arrives while the client waits |
- * | 1 s            | a question about an unanswered statement    | this pool   | the next question is asked soon          |
- *
- * The server's limit leaves only two kinds of statements unanswered: a commit that waits for a synchronous standby, which
- * no timeout of the server ends, and a statement on a dead connection.
- */
+/** Transactions on at most two connections. `ConnectionState` says what happens to a connection after an error. */
 export class PostgresPool {
   /** Milliseconds that the client waits for a connection, or for an answer. */
   readonly #attemptTimeout: number;
@@ -68,7 +43,7 @@ export class PostgresPool {
 
   /** @param timeout milliseconds that a batch may take, with its retries */
   constructor(url: string, timeout: number) {
-    this.#attemptTimeout = Math.ceil(timeout / 2);
+    this.#attemptTimeout = Math.ceil(ATTEMPT_SHARE * timeout);
     this.#pool = createPool(connectionSettings(url, this.#attemptTimeout), POOL_SIZE);
     this.#watch = createPool(connectionSettings(url, WATCH_TIMEOUT), 1);
   }
@@ -78,7 +53,7 @@ export class PostgresPool {
    * message, which takes one round trip, and which a pooler sends to one connection. It has no parameters; see `literal`.
    */
   async transact(statements: string): Promise<unknown[][]> {
-    const results = await this.#execute(statements, { leavesOpenTransaction: false });
+    const results = await this.#execute(statements);
     return results.at(-1)?.rows ?? [];
   }
 
@@ -99,7 +74,10 @@ export class PostgresPool {
   }
 
   /** Sends the statements of a transaction in one message, and returns the result of each. */
-  async #execute(transaction: string, { leavesOpenTransaction, timeout = Infinity }: ExecuteOptions): Promise<Results> {
+  async #execute(
+    transaction: string,
+    { leavesOpenTransaction = false, timeout = Infinity }: ExecuteOptions = {},
+  ): Promise<Results> {
     const client = await this.#pool.connect();
     // pg_stat_activity shows the beginning of the message, even behind a pooler.
     const mark = `/* plant-store ${randomUUID()} */`;
@@ -112,10 +90,9 @@ export class PostgresPool {
       return ofEachStatement(results);
     } catch (error) {
       const state = connectionAfter(error);
+      if (state === 'unanswered') void this.#closeOnceEnded(client, mark);
       // An open transaction must not go back into the pool.
-      const next = state === 'idle' && leavesOpenTransaction ? 'closed' : state;
-      if (next === 'unanswered') void this.#closeOnceEnded(client, mark);
-      else client.release(next === 'closed');
+      else client.release(state === 'closed' || leavesOpenTransaction);
       throw error;
     }
   }

@@ -35,7 +35,7 @@ interface Addition {
 export class PostgresRepository extends PlantRepository {
   /** The outage that batches have met. Checks do not use it: one that succeeds must not end it. */
   readonly #outage: Outage;
-  /** Milliseconds that a check may take: see the table of time limits in PostgresPool. */
+  /** Milliseconds that a check may take, with all its attempts. */
   readonly #checkTimeout: number;
 
   constructor(
@@ -79,19 +79,15 @@ export class PostgresRepository extends PlantRepository {
 
   /** Finds the outcomes that earlier attempts have not found. */
   async #attempt(batch: readonly Addition[]): Promise<readonly Outcome[]> {
-    await this.#insertAndCompare(batch);
-    // If another program has deleted a stored plant between the two statements, its id is free now.
-    await this.#insertAndCompare(batch);
+    // If another program deletes a stored plant between the two statements, its id is free in the second round.
+    for (let round = 1; round <= 2; round += 1) {
+      await this.#insert(batch.filter(hasNoOutcome));
+      await this.#compare(batch.filter(hasNoOutcome));
+    }
     return batch.map(({ outcome }) => {
       if (outcome === undefined) throw new KeptOutError();
       return outcome;
     });
-  }
-
-  /** Does nothing for plants whose outcome is known. */
-  async #insertAndCompare(batch: readonly Addition[]): Promise<void> {
-    await this.#insert(batch.filter(hasNoOutcome));
-    await this.#compare(batch.filter(hasNoOutcome));
   }
 
   /** Inserts the first plant of each id, if the id is free. */

@@ -5,8 +5,7 @@ import { isTransient } from './errors.js';
 const MAX_PAUSE = 20;
 
 /**
- * Repeats work, and gives up after the timeout even while an attempt goes on, whose outcome is unknown then. PostgresPool
- * has the table of all time limits.
+ * Repeats work, and gives up after the timeout even while an attempt goes on, whose outcome is unknown then.
  *
  * @param options.timeout milliseconds after which it gives up
  * @param options.retryFor milliseconds after which no further attempt begins
