@@ -49,21 +49,15 @@ export class FilesInPlace {
    * @throws {FilesNotInPlaceError} when a file was removed or replaced, or the database or the index was emptied
    */
   assertInPlace({ isClosing = false } = {}): void {
-    if (isClosing || performance.now() >= this.#logDueAt || !existsSync(this.#log)) this.#identifyLog();
-    this.#assertSame(this.path);
-    this.#assertSame(this.#index);
-  }
-
-  /** Checks that the log is the file that SQLite has opened. */
-  #identifyLog(): void {
-    try {
+    const mustIdentifyLog = isClosing || performance.now() >= this.#logDueAt || !existsSync(this.#log);
+    if (mustIdentifyLog) {
+      // It stays due after a failure, because another process may make a new log meanwhile.
+      this.#logDueAt = 0;
       this.#assertSame(this.#log);
       this.#logDueAt = performance.now() + LOG_INTERVAL;
-    } catch (error) {
-      // Each later check looks again: another process may make a new log meanwhile.
-      this.#logDueAt = 0;
-      throw error;
     }
+    this.#assertSame(this.path);
+    this.#assertSame(this.#index);
   }
 
   /** @throws {FilesNotInPlaceError} when the path leads to another file than the one that SQLite has opened, or to none */

@@ -4,8 +4,8 @@ import type { SqliteDatabase } from './statements.js';
 const leftOpen = new Set<SqliteDatabase>();
 
 /**
- * Keeps a database open until the process ends: closing it would write its log over files that another process has made
- * since.
+ * Keeps a database open until the process ends: closing it would remove a log that another process has made since, with the
+ * plants in it.
  */
 export function leaveOpen(database: SqliteDatabase): void {
   if (leftOpen.size === 0) process.once('exit', endWithoutClosingDatabases);

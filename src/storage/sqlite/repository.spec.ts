@@ -348,6 +348,14 @@ describe('a database in memory', () => {
     );
     await memory.close();
   });
+
+  it('says so in the words of the port when the driver cannot close it', async () => {
+    const memory = await openRepository('sqlite::memory:');
+    await memory.close();
+
+    await expect(memory.close()).rejects.toThrow(RepositoryUnavailableError);
+    await expect(memory.close()).rejects.toThrow('the database cannot be closed: ');
+  });
 });
 
 describe('the file of a URL', () => {

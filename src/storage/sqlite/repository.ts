@@ -71,16 +71,16 @@ export class SqliteRepository extends PlantRepository {
   /**
    * Closes the database, or leaves it open if its files are not in place.
    *
-   * @throws {RepositoryUnavailableError} if the database stays open until the process ends
+   * @throws {RepositoryUnavailableError} if it stays open, or the driver fails
    */
   override async close(): Promise<void> {
     try {
       this.files?.assertInPlace({ isClosing: true });
+      this.database.close();
     } catch (error) {
-      leaveOpen(this.database);
+      if (this.database.isOpen) leaveOpen(this.database);
       throw unavailable('close', describeSqliteError(error), { cause: error });
     }
-    this.database.close();
   }
 
   /**
