@@ -1,6 +1,27 @@
+/** Lines that are wrong for Node already, and what is wrong with them. */
+const WRONG: readonly { readonly form: RegExp; readonly fault: string }[] = [
+  // `PORT 8080`: neither a variable nor blank nor a comment.
+  { form: /^(?![^=#]+=|\s*(?:#|$))/, fault: 'must be a variable such as PORT=8080, or begin with #' },
+  // `A="b`: the value would take the variables of other lines.
+  { form: /^[^=#]+=\s*(["'`])(?!.*\1)/s, fault: 'has a value whose quotation mark does not close' },
+  // `A="b" c`: Node drops the text. A comment may follow.
+  {
+    form: /^[^=#]+=\s*(["'`])(?:(?!\1).)*\1(?!\s*(?:#|$))/s,
+    fault: 'has text behind the closing quotation mark of its value',
+  },
+];
+
 /**
- * Match the lines that Node and systemd (EnvironmentFile= in systemd.exec(5)) read alike: blank lines, comments, and
- * variables whose values have no character that the two programs read differently.
+ * Match the other lines that Node and systemd (EnvironmentFile= in systemd.exec(5)) read alike. These they read differently:
+ *
+ * | line          | Node reads | systemd reads                          |
+ * |---------------|------------|----------------------------------------|
+ * | `# a\`        | nothing    | nothing; before 254, nor the next line |
+ * | `A=b#c`       | `b`        | `b#c`                                  |
+ * | `A="b" # c`   | `b`        | `b# c`                                 |
+ * | `A=b\c`       | `b\c`      | `bc`                                   |
+ * | ``A=`b` ``    | `b`        | `` `b` ``                              |
+ * | `export A=b`  | `b`        | nothing                                |
  */
 const READ_ALIKE: readonly RegExp[] = [
   /^\s*$/,
@@ -10,55 +31,22 @@ const READ_ALIKE: readonly RegExp[] = [
   /^\s*\w+\s*=\s*'[^'\\`\r]*'\s*$/,
 ];
 
-/** Returns whether a line is a variable, and neither blank nor a comment. */
-export function isVariable(line: string): boolean {
-  return /^[^=#]+=/.test(line);
-}
+const READ_DIFFERENTLY =
+  'would be read differently by systemd: use no export, no comment after a value, no backslash and no backtick, and put a ' +
+  'value with # into quotation marks';
 
 /**
  * Returns what is wrong with a line of a file of variables; undefined if nothing is.
  *
- * | line                | Node reads                 | systemd reads                               | accepted         |
- * |---------------------|----------------------------|---------------------------------------------|------------------|
- * | blank, `# a`        | nothing                    | nothing                                     | always           |
- * | `A=b c`             | `b c`                      | `b c`                                       | always           |
- * | `A="b#c"`, `A='b'`  | `b#c`, `b`                 | `b#c`, `b`                                  | always           |
- * | `# a\`              | nothing                    | nothing; before 254, nor the next line      | not for systemd  |
- * | `A=b#c`             | `b`                        | `b#c`                                       | not for systemd  |
- * | `A="b" # c`         | `b`                        | `b# c`                                      | not for systemd  |
- * | `A=b\c`             | `b\c`                      | `bc`                                        | not for systemd  |
- * | ``A=`b` ``          | `b`                        | `` `b` ``                                   | not for systemd  |
- * | `export A=b`        | `b`                        | nothing                                     | not for systemd  |
- * | `A`                 | nothing                    | nothing                                     | never            |
- * | `A="b" c`           | `b`                        | `bc`                                        | never            |
- * | `A="b`              | further lines up to a `"`  | further lines up to a `"`                   | never            |
- *
  * @param isForSystemd true if systemd may read the file, too
  */
 export function faultOf(line: string, isForSystemd: boolean): string | undefined {
-  return faultForNode(line) ?? (isForSystemd ? faultForSystemd(line) : undefined);
+  const wrong = WRONG.find(({ form }) => form.test(line));
+  if (wrong !== undefined) return wrong.fault;
+  return isForSystemd && !READ_ALIKE.some((form) => form.test(line)) ? READ_DIFFERENTLY : undefined;
 }
 
-function faultForNode(line: string): string | undefined {
-  if (!isVariable(line)) {
-    return /^\s*(?:#|$)/.test(line) ? undefined : 'must be a variable such as PORT=8080, or begin with #';
-  }
-  // Splits `NAME="text"` into `"` and `text"`.
-  const [, mark, rest = ''] = /^[^=]+=\s*(["'`])(.*)$/s.exec(line) ?? [];
-  if (mark === undefined) return undefined;
-  const end = rest.indexOf(mark);
-  // The value would take the variables of other lines.
-  if (end < 0) return 'has a value whose quotation mark does not close';
-  // Only a comment may follow, because Node drops the text.
-  return /^\s*(?:#|$)/.test(rest.slice(end + 1))
-    ? undefined
-    : 'has text behind the closing quotation mark of its value';
-}
-
-function faultForSystemd(line: string): string | undefined {
-  if (READ_ALIKE.some((form) => form.test(line))) return undefined;
-  return (
-    'would be read differently by systemd: use no export, no comment after a value, no backslash and no backtick, and put a ' +
-    'value with # into quotation marks'
-  );
+/** Returns whether a line is a variable, and neither blank nor a comment. */
+export function isVariable(line: string): boolean {
+  return /^[^=#]+=/.test(line);
 }
