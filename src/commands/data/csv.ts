@@ -71,14 +71,14 @@ export class CsvReader implements RowReader {
     let isLineEnded = false;
     for await (const chunk of withoutByteOrderMark(input)) {
       this.#parser.write(chunk);
-      yield this.#parsed().flatMap((record) => this.#read(record));
+      yield this.#parsed().flatMap((record) => this.#read(record, false));
       if (this.#parser.errored !== null) break;
       isLineEnded = chunk.at(-1) === LF;
     }
     await this.#end();
     const records = this.#parsed();
     const cutOff = isLineEnded ? undefined : records.at(-1);
-    yield records.flatMap((record) => (record === cutOff ? this.#rejectCutOff(record) : this.#read(record)));
+    yield records.flatMap((record) => this.#read(record, record === cutOff));
     if (this.#header === undefined) throw new OperatorError(`The file is empty. ${WRONG_HEADER}`);
   }
 
@@ -109,27 +109,24 @@ export class CsvReader implements RowReader {
     }
   }
 
-  /** Returns the row of a record, or nothing if the record is the header or a blank line. */
-  #read({ record, raw }: CsvRecord): Row[] {
+  /**
+   * Returns the row of a record, or nothing if the record is the header or a blank line.
+   *
+   * @param isCutOff true if the line has no end
+   */
+  #read({ record, raw }: CsvRecord, isCutOff: boolean): Row[] {
     const line = this.#line;
     const source = /[\r\n]$/.test(raw) ? raw.slice(0, -1) : raw;
     this.#line += source.split('\n').length;
     if (this.#header === undefined) {
       this.#header = { names: readHeader(record, source), source };
+      if (isCutOff) throw new OperatorError(`The first line has no end, so the file may be cut off. ${WRONG_HEADER}`);
       return [];
     }
     if (source === '') return [];
-    const { names } = this.#header;
-    return [source.length > this.maxLength ? tooLong(line, this.maxLength) : readRow(line, source, names, record)];
-  }
-
-  /** Reads the last record, whose line has no end, and rejects its row. */
-  #rejectCutOff(record: CsvRecord): Row[] {
-    const isHeader = this.#header === undefined;
-    // Throws if the header is wrong, which says more.
-    const rows = this.#read(record);
-    if (isHeader) throw new OperatorError(`The first line has no end, so the file may be cut off. ${WRONG_HEADER}`);
-    return rows.map(({ line, source }) => ({ kind: 'rejected', line, source, reason: CUT_OFF }));
+    if (source.length > this.maxLength) return [tooLong(line, this.maxLength)];
+    if (isCutOff) return [{ kind: 'rejected', line, source, reason: CUT_OFF }];
+    return [readRow(line, source, this.#header.names, record)];
   }
 
   #describe(cause: CsvError): OperatorError {
