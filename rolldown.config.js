@@ -122,7 +122,7 @@ export default {
         { name: 'program', test: PROGRAM, priority: 2 },
         { name: 'shared', test: SHARED, priority: 1 },
         { name: 'rules', test: RULES },
-        { name: 'service', test: /[\\/]dist[\\/]process[\\/]start-service\.js$/ },
+        { name: 'service', test: /[\\/]dist[\\/]process[\\/]start-stop\.js$/ },
       ],
     },
   },

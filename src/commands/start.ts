@@ -11,6 +11,6 @@ export function configure(command: Command): void {
 async function start(): Promise<void> {
   const configuration = loadConfiguration();
   // Loaded here, so that a wrong setting is reported before the service loads.
-  const { startService } = await import('../process/start-service.js');
+  const { startService } = await import('../process/start-stop.js');
   await startService(configuration);
 }

@@ -33,12 +33,11 @@ export class ClusterService extends Service {
     super(repository);
   }
 
-  /** Starts a worker, and resolves when it listens. If the worker ends before it listens, this process ends. */
+  /** Starts a worker, and resolves when it listens. If it ends before it listens, `#exited` ends this process. */
   override async listen(): Promise<Address> {
     this.#watchWorkers();
-    const listens = once(cluster, 'listening') as Promise<[Worker, Address]>;
     this.#fork();
-    const [, address] = await listens;
+    const [, address] = (await once(cluster, 'listening')) as [Worker, Address];
     return address;
   }
 

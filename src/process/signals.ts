@@ -22,7 +22,7 @@ interface Reactions {
 let reactions: Reactions | undefined;
 let lastInterrupt = -Infinity;
 
-/** Sets the reactions to signals from now on. main.ts sets the first ones, and start-service.ts others when the service serves. */
+/** Sets the reactions to signals from now on. main.ts sets the first ones, and start-stop.ts others when the service serves. */
 export function onSignals(next: Reactions): void {
   // These listeners stay: without one, a signal would kill the process.
   if (reactions === undefined) for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, react);

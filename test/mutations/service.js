@@ -5,9 +5,8 @@ const LISTENER = 'src/management/management-listener.ts';
 const LOGGER = 'src/logging/structured-logger.ts';
 const READINESS = 'src/management/readiness.ts';
 const REQUEST_HOOKS = 'src/management/request-hooks.ts';
-const START = 'src/process/start-service.ts';
+const START_STOP = 'src/process/start-stop.ts';
 const IN_PROCESS_SERVICE = 'src/process/in-process-service.ts';
-const STOP = 'src/process/stop.ts';
 const CLUSTER_SERVICE = 'src/process/cluster-service.ts';
 const OPERATOR_FILES = 'src/process/operator-files.ts';
 
@@ -94,7 +93,7 @@ export default [
   {
     name: 'process: stop while later workers start',
     reason: 'A worker that serves answers its requests in flight.',
-    file: START,
+    file: START_STOP,
     find: '  service.beginServing(baseUrl);\n',
     replace: '  await service.startOtherWorkers();\n  service.beginServing(baseUrl);\n',
     spec: 'test/process/workers',
@@ -193,7 +192,7 @@ export default [
   {
     name: 'process: token that nobody has seen',
     reason: 'The first start shows its token: if it ends before, the next one shows another.',
-    file: START,
+    file: START_STOP,
     find: '  const management = await listenForOperators(',
     replace: `  createFirstToken(configuration, '');
   const management = await listenForOperators(`,
@@ -214,7 +213,7 @@ export default [
   {
     name: 'process: first token in the log',
     reason: 'The first token is printed to stderr, and not to the log, which is kept.',
-    file: START,
+    file: START_STOP,
     find: 'process.stderr.write(firstToken)',
     replace: 'process.stdout.write(firstToken)',
     spec: 'test/logging/log',
@@ -234,7 +233,7 @@ export default [
   {
     name: 'process: SIGHUP that nothing follows',
     reason: 'SIGHUP reloads the token file and the certificate.',
-    file: START,
+    file: START_STOP,
     find: "logger.log('Reloading after SIGHUP');\n  service.reload();",
     replace: '',
     spec: 'test/process/reload',
@@ -253,7 +252,7 @@ export default [
   {
     name: 'process: store before the files of the start',
     reason: 'A start whose token file or certificate cannot be read creates no store.',
-    file: START,
+    file: START_STOP,
     find: 'const files = new OperatorFiles(configuration);',
     replace:
       'await openRepository(configuration.databaseUrl, { createsDirectory: true });\n' +
@@ -340,7 +339,7 @@ export default [
   {
     name: 'process: workers that end at the second signal',
     reason: 'A signal to the whole process group lets requests in flight be answered.',
-    file: STOP,
+    file: START_STOP,
     find: 'if (!parts.service.isStopping) void stopInOrder(signal, parts);',
     replace: 'if (parts.service.isStopping) process.exit();\n  void stopInOrder(signal, parts);',
     spec: 'test/process/workers',
@@ -379,7 +378,7 @@ export default [
   {
     name: 'process: time to stop',
     reason: 'Requests in flight have SHUTDOWN_TIMEOUT, and no more.',
-    file: STOP,
+    file: START_STOP,
     find: '}, timeout);',
     replace: '}, 3_600_000);',
     spec: 'test/http/shutdown',
@@ -389,7 +388,7 @@ export default [
   {
     name: 'process: second signal',
     reason: 'A second signal ends the service at once.',
-    file: STOP,
+    file: START_STOP,
     find: 'if (parts.service.isStopping) process.exit();',
     replace: 'if (parts.service.isStopping) return;',
     spec: 'test/http/shutdown',
@@ -409,7 +408,7 @@ export default [
   {
     name: 'process: stack of a worker without its primary',
     reason: 'If the primary ends, its workers end, too.',
-    file: START,
+    file: START_STOP,
     find: "worker.on('error',",
     replace: "worker.on('exit',",
     spec: 'test/process/workers',
@@ -450,7 +449,7 @@ export default [
   {
     name: 'process: signal at the end',
     reason: 'SIGTERM ends the service with status 0.',
-    file: STOP,
+    file: START_STOP,
     find: '  await log.flush();\n  // If Node ended by itself, it would remove its handlers of signals first, and a late signal would kill the process.\n  process.exit();',
     replace: '  await log.flush();',
     spec: 'test/process/idle-stop',
@@ -460,7 +459,7 @@ export default [
   {
     name: 'process: status of a service that cannot close',
     reason: 'The service could not close in order: the exit status is 1.',
-    file: STOP,
+    file: START_STOP,
     find: '    process.exitCode = EXIT_STATUS.failed;\n',
     replace: '    process.exitCode = EXIT_STATUS.done;\n',
     spec: 'test/process/idle-stop',
@@ -520,7 +519,7 @@ export default [
   {
     name: 'process: readiness during a stop',
     reason: 'A load balancer learns of the shutdown while requests are still answered.',
-    file: STOP,
+    file: START_STOP,
     find: 'service.beginStop();',
     replace: '',
     spec: 'test/management/management',

@@ -17,7 +17,6 @@ import { explainListenError } from './listen-error.js';
 import { OperatorFiles } from './operator-files.js';
 import type { Service } from './service.js';
 import { onSignals } from './signals.js';
-import { stopPrimary, stopWorker } from './stop.js';
 import { readVersion } from './version.js';
 
 const logger = new Logger('PlantStore');
@@ -49,7 +48,7 @@ async function startPrimary(configuration: Configuration): Promise<void> {
   // Set at once, because systemd may stop the service as soon as it serves.
   onSignals({
     stop: (signal) => stopPrimary(signal, { service, management, log }, configuration.shutdownTimeout),
-    reload: () => reloadAfterSignal(service),
+    reload: () => reloadPrimary(service),
   });
   await service.startOtherWorkers();
   if (service.isStopping) return;
@@ -132,8 +131,53 @@ function warnOfClearText({ host, tlsCertFile, trustProxy }: Configuration): void
   logger.warn('Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS');
 }
 
-function reloadAfterSignal(service: Service): void {
+function reloadPrimary(service: Service): void {
   if (service.isStopping) return;
   logger.log('Reloading after SIGHUP');
   service.reload();
+}
+
+/** The parts of a process that a stop closes, in this order. */
+interface RunningParts {
+  readonly service: Service;
+  /** Tells load balancers of the stop while requests are still answered. Workers have no management listener. */
+  readonly management?: Management | undefined;
+  readonly log: StructuredLogger;
+}
+
+/**
+ * Stops the process that its operator sees: in order at the first signal, and at once at the next signal or after the
+ * timeout.
+ *
+ * @param timeout milliseconds
+ */
+function stopPrimary(signal: NodeJS.Signals, parts: RunningParts, timeout: number): void {
+  if (parts.service.isStopping) process.exit();
+  setTimeout(() => {
+    logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
+    process.exit();
+  }, timeout);
+  void stopInOrder(signal, parts);
+}
+
+/** Stops a worker in order, only once: a signal to the process group reaches it twice. Its primary ends it in time. */
+function stopWorker(signal: NodeJS.Signals, parts: RunningParts): void {
+  if (!parts.service.isStopping) void stopInOrder(signal, parts);
+}
+
+/** Ends the process when the requests in flight are answered, the store is closed, and the log is written. */
+async function stopInOrder(signal: NodeJS.Signals, { service, management, log }: RunningParts): Promise<void> {
+  service.beginStop();
+  logger.log(`Stopping after ${signal}`);
+  try {
+    await service.close();
+    await management?.application.close();
+    logger.log('Stopped');
+  } catch (error) {
+    logger.error(`The service could not close in order: ${String(error)}`);
+    process.exitCode = EXIT_STATUS.failed;
+  }
+  await log.flush();
+  // If Node ended by itself, it would remove its handlers of signals first, and a late signal would kill the process.
+  process.exit();
 }
