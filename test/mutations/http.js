@@ -301,8 +301,8 @@ export default [
     name: 'http: body that fails twice',
     reason: 'The first failure of a body is its refusal.',
     file: REQUEST,
-    find: 'this.refusal ??= refusal;',
-    replace: 'this.refusal = refusal;',
+    find: 'this.#refusal ??= refusal;',
+    replace: 'this.#refusal = refusal;',
     spec: 'src/http/message/public-request',
   },
   {

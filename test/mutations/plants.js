@@ -8,6 +8,7 @@ const PARSE = 'src/plants/parse-new-plant.ts';
 const PARSED_BODY = 'src/plants/host/parsed-body.ts';
 const PIPE = 'src/plants/pipes/new-plant.pipe.ts';
 const READ = 'src/plants/pipes/read-body.ts';
+const REQUEST = 'src/http/message/public-request.ts';
 const SERVICE = 'src/plants/plants.service.ts';
 const UNPARSED_BODY = 'src/plants/host/unparsed-body.ts';
 
@@ -305,8 +306,8 @@ export default [
   {
     name: 'plants: refusal of a body that is read',
     reason: 'A request whose body will not be complete gets an answer.',
-    file: READ,
-    find: "request.on('refused', refuse);",
+    file: REQUEST,
+    find: 'this.#refuseBody?.(this.#refusal);',
     replace: '',
     spec: 'test/http/timeouts',
     test: 'at whatever byte it stops',
@@ -314,9 +315,9 @@ export default [
   {
     name: 'plants: body without a time limit',
     reason: 'A body has REQUEST_TIMEOUT from when the service begins to read it.',
-    file: READ,
-    find: "    request.emit('reading');\n",
-    replace: '',
+    file: REQUEST,
+    find: 'if (this.#refusal === undefined) this.client.beginBody();\n    else refuse(this.#refusal);',
+    replace: 'if (this.#refusal !== undefined) refuse(this.#refusal);',
     spec: 'test/http/timeouts',
     test: 'at whatever byte it stops',
   },
@@ -339,10 +340,10 @@ export default [
   {
     name: 'plants: body that is refused before it is read',
     reason: 'A body that fails while the guard runs is refused after it.',
-    file: READ,
-    find: '  if (request.refusal !== undefined) throw request.refusal;\n',
+    file: REQUEST,
+    find: '\n    else refuse(this.#refusal);',
     replace: '',
-    spec: 'src/plants/pipes/read-body',
+    spec: 'src/http/message/public-request',
   },
   {
     name: 'plants: rule of the decorators alone',

@@ -36,7 +36,7 @@ type State =
  * The timer refuses a body with 408, and otherwise destroys the socket. None runs while a request waits for its turn or for
  * its guard. Node and HeadClock time the head.
  *
- * The refusal of a request is an answer like any other, and so is that of its body: `failBody` lets `readBody` throw it. The
+ * The refusal of a request is an answer like any other, and so is that of its body, which `readBody` throws. The
  * refusal of other input is the last entry of the queue: later input is ignored. `#proceed` writes it behind the answer before
  * it, even while the client still reads that answer.
  */
@@ -96,7 +96,7 @@ export class ClientConnection implements Occupant {
    * parallel, and POST is not safe.
    */
   acceptRequest(response: PublicResponse): void {
-    response.client = this;
+    response.req.client = this;
     this.#headClock.headArrived();
     if (this.#isEnding()) discardBody(response);
     else this.#enqueue(response);
@@ -146,7 +146,6 @@ export class ClientConnection implements Occupant {
   /** Runs a request until the client has taken its answer. */
   async #run(response: PublicResponse): Promise<void> {
     this.#enter({ name: 'running', response });
-    response.req.once('reading', () => this.#beginBody(response));
     const closed = closeOf(response);
     try {
       this.handler(response.req, response);
@@ -162,6 +161,16 @@ export class ClientConnection implements Occupant {
     if (this.#state.name === 'closing' || this.socket.destroyed) return;
     this.#enter({ name: 'waiting' });
     this.#proceed();
+  }
+
+  /** Starts the timer of the body of the request that runs. Sends 100 Continue if the client waits for that. */
+  beginBody(): void {
+    const { response } = this.#state;
+    if (response === undefined || response.req.complete) return;
+    if (response.awaitsContinue) response.writeContinue();
+    this.#startTimer(this.timeout, () => {
+      if (!response.req.complete) this.refuseInput(new ContractException(408));
+    });
   }
 
   /** Sends the answer to the request that runs. */
@@ -193,16 +202,6 @@ export class ClientConnection implements Occupant {
     socket.once('finish', () => this.#destroyAfter(LINGER));
     socket.end();
     this.#input.discard();
-  }
-
-  /** Starts the timer of a body, and asks for it with 100 Continue if the client waits for that. */
-  #beginBody(response: PublicResponse): void {
-    const { req } = response;
-    if (req.complete) return;
-    if (response.awaitsContinue) response.writeContinue();
-    this.#startTimer(this.timeout, () => {
-      if (!req.complete) this.refuseInput(new ContractException(408));
-    });
   }
 
   #enter(state: State): void {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { IncomingMessage } from 'node:http';
 import type { ContractException } from '../../contract/contract.exception.js';
+import type { Answer, PublicResponse } from './public-response.js';
 
 /** X-Request-Id values that can be logged as they are. */
 const REQUEST_ID = /^[\w.~-]{1,128}$/;
@@ -14,12 +15,23 @@ const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})(
 const CLOSE = /(?:^|,)\s*close\s*(?:,|$)/i;
 const KEEP_ALIVE = /(?:^|,)\s*keep-alive\s*(?:,|$)/i;
 
+type RefuseBody = (refusal: ContractException) => void;
+
+/** The part of ClientConnection that a request and its response use. */
+interface Client {
+  beginBody(): void;
+  send(response: PublicResponse, answer: Answer): void;
+}
+
 /** A request on the public port. */
 export class PublicRequest extends IncomingMessage {
   /** The address that a trusted proxy names, otherwise the peer's. Set when the request runs. */
   clientAddress: string | undefined;
-  /** Why the body will not be complete, see `failBody`. */
-  refusal: ContractException | undefined;
+  /** Set when the connection takes the request. */
+  client!: Client;
+  /** Why the body will not be complete. */
+  #refusal: ContractException | undefined;
+  #refuseBody: RefuseBody | undefined;
   #id: string | undefined;
 
   /** True if there is a body that was not read to its end. */
@@ -63,9 +75,20 @@ export class PublicRequest extends IncomingMessage {
     return this.headers['transfer-encoding'] !== undefined;
   }
 
-  /** Tells `readBody` that the body will not be complete, and why. The refusal then takes the usual way of an answer. */
+  /**
+   * Begins the time of the body.
+   *
+   * @param refuse called if the body will not be complete; at once, if that is known already
+   */
+  beginBody(refuse: RefuseBody): void {
+    this.#refuseBody = refuse;
+    if (this.#refusal === undefined) this.client.beginBody();
+    else refuse(this.#refusal);
+  }
+
+  /** Refuses the body, which will not be complete. The refusal then takes the usual way of an answer. */
   failBody(refusal: ContractException): void {
-    this.refusal ??= refusal;
-    this.emit('refused', this.refusal);
+    this.#refusal ??= refusal;
+    this.#refuseBody?.(this.#refusal);
   }
 }

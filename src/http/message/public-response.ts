@@ -12,15 +12,8 @@ export interface Answer {
   readonly answersPreflight?: boolean;
 }
 
-/** The part of ClientConnection that a response uses. */
-interface Client {
-  send(response: PublicResponse, answer: Answer): void;
-}
-
 /** A response on the public port. */
 export class PublicResponse extends ServerResponse<PublicRequest> {
-  /** Set when the connection takes the request. */
-  client!: Client;
   /** True if the client sends the body only after 100 Continue. */
   awaitsContinue = false;
   /** When the headers of the request were complete, as `performance.now` tells it. */
@@ -28,7 +21,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
 
   /** Answers the request. Its connection sends the answer, and decides what follows. */
   answer(answer: Answer): void {
-    this.client.send(this, answer);
+    this.req.client.send(this, answer);
   }
 
   /** Answers the request with an error. */

@@ -87,17 +87,23 @@ describe('A body', () => {
   const refusal = new ContractException(408);
 
   it('that was refused before it is read is refused for the same reason', async () => {
-    const request = Object.assign(new IncomingMessage(new Socket()), { refusal });
+    const request = Object.assign(new IncomingMessage(new Socket()), {
+      beginBody: (refuse: (reason: ContractException) => void) => refuse(refusal),
+    });
 
     await expect(readBody(request, 1, () => true)).rejects.toBe(refusal);
+    expect(request.readableFlowing).toBe(true);
   });
 
   it('that is refused while it is read is refused for the same reason', async () => {
-    const request = new IncomingMessage(new Socket());
+    const refusals: ((reason: ContractException) => void)[] = [];
+    const request = Object.assign(new IncomingMessage(new Socket()), {
+      beginBody: (refuse: (reason: ContractException) => void) => refusals.push(refuse),
+    });
     const reading = readBody(request, 2, () => true);
     request.push('{');
     await setImmediate();
-    request.emit('refused', refusal);
+    refusals[0]?.(refusal);
 
     await expect(reading).rejects.toBe(refusal);
     expect(request.readableFlowing).toBe(true);

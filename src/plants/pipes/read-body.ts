@@ -5,13 +5,10 @@ import { type ChargeBody, clientHasGone } from '../admission.js';
 /** Minimum bytes of a buffer for a body that arrives in parts. */
 const MIN_CAPACITY = 1_024;
 
-/**
- * A request whose body may be refused before it is complete, as PublicRequest. Requests of a host have no such member, and
- * nothing there listens for `reading`.
- */
-interface RefusableRequest extends IncomingMessage {
-  /** Why the body will not be complete; the event `refused` has it, too. */
-  readonly refusal?: ContractException | undefined;
+/** A request of the service, see PublicRequest, or of a host. */
+interface BodyRequest extends IncomingMessage {
+  /** Begins the time of the body. Calls `refuse` if the body will not be complete. */
+  beginBody?(refuse: (refusal: ContractException) => void): void;
 }
 
 /**
@@ -21,12 +18,11 @@ interface RefusableRequest extends IncomingMessage {
  * @throws {ContractException} 413 if the body is too large, 503 if there is no room for it, 400 or 408 if it is incomplete
  */
 export async function readBody(
-  request: RefusableRequest,
+  request: BodyRequest,
   maxLength: number,
   chargeBody: ChargeBody,
 ): Promise<Uint8Array> {
-  // Both may have happened while the guard ran.
-  if (request.refusal !== undefined) throw request.refusal;
+  // The client may have gone while the guard ran.
   if (request.destroyed) throw clientHasGone();
   const body = new BodyBuffer(maxLength, chargeBody);
   return new Promise((resolve, reject) => {
@@ -41,15 +37,13 @@ export async function readBody(
       const refusal = body.add(chunk);
       if (refusal !== undefined) refuse(refusal);
     };
-    request.on('refused', refuse);
     request.on('end', () => resolve(body.bytes()));
     request.on('close', () => {
       if (!request.readableEnded) reject(clientHasGone());
     });
-    // In the service, ClientConnection starts the time of the body.
-    request.emit('reading');
     // Starts the stream. The service pauses the input while chunks have no such listener.
     request.on('data', add);
+    request.beginBody?.(refuse);
   });
 }
 
