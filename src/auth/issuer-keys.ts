@@ -32,22 +32,30 @@ class Reload {
   /** Requests that were allowed to wait for it, including those whose clients have disconnected since. */
   admitted = 0;
 
-  /** @param begun when it began, on a clock that never steps back */
-  constructor(
-    readonly begun: number,
-    loading: Promise<unknown>,
-  ) {
+  /** On a clock that never steps back. */
+  readonly #begun = performance.now();
+
+  constructor(loading: Promise<unknown>) {
     this.ended = loading.then(
       () => (this.state = 'succeeded'),
       () => (this.state = 'failed'),
     );
   }
+
+  /** True if requests join this reload instead of the next one. */
+  get isCurrent(): boolean {
+    return this.state === 'running' || performance.now() - this.#begun < COOLDOWN;
+  }
+
+  /** True if the keys must be reloaded, even if no request needs a new one: the issuer may have withdrawn a key. */
+  get isOutdated(): boolean {
+    return this.state === 'failed' || performance.now() - this.#begun >= MAX_AGE;
+  }
 }
 
 /**
  * The signing keys of an issuer: jose's remote key set, which keeps its keys if a reload fails. `reloadIfDue` needs a
- * reload if the keys are too old or the last reload has failed, and `find` if a token has an unknown key. Both join the last
- * reload while it runs, and until a second after it began. Later, they begin the next one.
+ * reload if the last one is outdated, and `find` if a token has an unknown key. Both get the current one, or begin the next.
  */
 export class IssuerKeys {
   readonly #logger = new Logger('Authentication');
@@ -68,7 +76,7 @@ export class IssuerKeys {
     const source = jwksUrl ?? new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
     this.#keySet = createRemoteJWKSet(source, {
       timeoutDuration: TIMEOUT,
-      // #joinReload decides when to fetch: jose would repeat a failed fetch for each token, and its clock may step back.
+      // #currentReload decides when to fetch: jose would repeat a failed fetch for each token, and its clock may step back.
       cooldownDuration: Infinity,
       cacheMaxAge: Infinity,
       [customFetch]: (url, options) => this.#fetchKeySet(url, options),
@@ -99,20 +107,18 @@ export class IssuerKeys {
     return this.#keySet(header, token);
   };
 
-  /** Reloads the keys if they are too old, because the issuer may have withdrawn one, or if the last reload has failed. */
+  /** Reloads the keys if they are outdated, or were never loaded. */
   async reloadIfDue(): Promise<void> {
-    const last = this.#lastReload;
-    const isDue = last === undefined || last.state === 'failed' || performance.now() - last.begun >= MAX_AGE;
-    if (isDue) await this.#joinReload().ended;
+    if (this.#lastReload?.isOutdated !== false) await this.#currentReload().ended;
   }
 
   /**
-   * Joins a reload, and waits for it. Counts the request towards those that may wait while the reload runs.
+   * Waits for the current reload. Counts the request towards those that may wait while the reload runs.
    *
    * @throws {ContractException} 503 if too many requests have waited, or if the reload fails
    */
   async #waitForReload(): Promise<void> {
-    const reload = this.#joinReload();
+    const reload = this.#currentReload();
     if (reload.state === 'running') {
       reload.admitted += 1;
       if (reload.admitted > MAX_ADMITTED) throw new ContractException(503);
@@ -121,12 +127,11 @@ export class IssuerKeys {
     if (reload.state === 'failed') throw new ContractException(503);
   }
 
-  /** Returns the last reload if it is running or recent. Otherwise, begins the next one. */
-  #joinReload(): Reload {
-    const now = performance.now();
+  /** Returns the last reload if it is current. Otherwise, begins the next one. */
+  #currentReload(): Reload {
     const last = this.#lastReload;
-    if (last !== undefined && (last.state === 'running' || now - last.begun < COOLDOWN)) return last;
-    this.#lastReload = new Reload(now, this.#load(last?.state === 'failed'));
+    if (last?.isCurrent === true) return last;
+    this.#lastReload = new Reload(this.#load(last?.state === 'failed'));
     return this.#lastReload;
   }
 

@@ -94,7 +94,7 @@ export function addToken(file: string, token: StaticToken): void {
     if (text.trim() !== '' && hasToken(text, file, token.name)) {
       throw new OperatorError(`${token.name} already has a token: choose another name, or revoke it first`);
     }
-    const endOfLine = /(?:^|\n)$/.test(text) ? '' : '\n';
+    const endOfLine = text === '' || text.endsWith('\n') ? '' : '\n';
     appendToFile(file, `${endOfLine}${lineOf(token)}`);
   });
 }

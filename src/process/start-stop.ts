@@ -53,14 +53,14 @@ async function startPrimary(configuration: Configuration): Promise<void> {
   await service.startOtherWorkers();
   if (service.isStopping) return;
   // Created once the service listens: a start that fails must leave no token.
-  const firstToken = createFirstToken(configuration, `${baseUrl}/plants`);
+  const notice = createFirstToken(configuration, `${baseUrl}/plants`);
   // Loaded before it is shown, because a client may use it at once. Workers load it within a second.
-  if (firstToken !== undefined) service.reload();
+  if (notice !== undefined) service.reload();
   logStart(configuration, baseUrl, management);
-  if (firstToken === undefined) return;
+  if (notice === undefined) return;
   // Shown after the log, so that a newcomer finds it at the end of the output.
   await log.flush();
-  process.stderr.write(firstToken);
+  process.stderr.write(notice);
 }
 
 /** Starts a worker. Its primary has the management listener, logs the start, and ends it if it takes too long to stop. */

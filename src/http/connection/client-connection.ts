@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { principalOf } from '../../auth/authenticated-request.js';
 import { ContractException } from '../../contract/contract.exception.js';
 import { logDefect } from '../../contract/log-defect.js';
@@ -26,12 +25,12 @@ type State =
  *
  * | state     | the connection              | the timer limits                | next state                             |
  * |-----------|-----------------------------|---------------------------------|----------------------------------------|
- * | waiting   | has nothing to answer       | nothing                         | running; closing with a refusal        |
+ * | waiting   | runs nothing                | nothing                         | running; closing with a refusal        |
  * | running   | runs a request              | the body, from its first read   | answering; closing after a last answer |
  * | answering | has written an answer       | reading the answer              | waiting; closing with a refusal        |
  * | closing   | has written its last answer | reading the answer, then LINGER | none: input is discarded               |
  *
- * `#run` enters `waiting` once the client has taken the answer. In each state, the connection may break.
+ * In each state, the connection may break.
  *
  * The timer refuses a body with 408, and otherwise destroys the socket. None runs while a request waits for its turn or for
  * its guard. Node and HeadClock time the head.
@@ -74,8 +73,8 @@ export class ClientConnection implements Occupant {
   }
 
   /** True while nothing has arrived that needs an answer. */
-  get isWaiting(): boolean {
-    return this.#state.name === 'waiting';
+  get isIdle(): boolean {
+    return this.#state.name === 'waiting' && this.#queue.length === 0;
   }
 
   /** True while a request of a known client runs. Otherwise the connection waits for its client or an identity provider. */
@@ -87,8 +86,7 @@ export class ClientConnection implements Occupant {
   /** Resolves when the client has taken the answer that is written. */
   async answerTaken(): Promise<void> {
     const { name, response } = this.#state;
-    // A finished response has emitted `close` already.
-    if (name === 'answering' && !response.writableFinished) await closeOf(response);
+    if (name === 'answering') await new Promise((resolve) => response.once('close', resolve));
   }
 
   /**
@@ -138,15 +136,16 @@ export class ClientConnection implements Occupant {
     } else if (next instanceof PublicResponse && name === 'waiting') {
       this.#queue.shift();
       // May answer, and so call this function, before it returns.
-      void this.#run(next);
+      this.#run(next);
     }
     this.#input.readOrPause();
   }
 
-  /** Runs a request until the client has taken its answer. */
-  async #run(response: PublicResponse): Promise<void> {
+  /** Runs a request: calls the handler, which answers it now or later. */
+  #run(response: PublicResponse): void {
     this.#enter({ name: 'running', response });
-    const closed = closeOf(response);
+    // A response emits `close` when it has ended and the client has taken it, or when its socket closes.
+    response.once('close', () => this.#goOn());
     try {
       this.handler(response.req, response);
     } catch (error) {
@@ -154,13 +153,15 @@ export class ClientConnection implements Occupant {
       // An answer may have begun, so that no other one can be sent.
       this.socket.destroy();
     }
-    await closed;
-    // Other connections get a turn between two requests: one packet may hold thousands.
-    if (this.#queue.length > 0) await nextTurn();
-    // After a last answer, and when the socket closes before the client has taken its answer, nothing follows.
+  }
+
+  /** Goes on to the next request when the client has taken an answer, unless it was the last one or the socket has closed. */
+  #goOn(): void {
     if (this.#state.name === 'closing' || this.socket.destroyed) return;
     this.#enter({ name: 'waiting' });
-    this.#proceed();
+    // Other connections get a turn between two requests: one packet may hold thousands.
+    if (this.#queue.length > 0) setImmediate(() => this.#proceed());
+    else this.#proceed();
   }
 
   /** Starts the timer of the body of the request that runs. Sends 100 Continue if the client waits for that. */
@@ -225,11 +226,6 @@ export class ClientConnection implements Occupant {
   #isEnding(): boolean {
     return this.#state.name === 'closing' || this.#queue.at(-1) instanceof ContractException;
   }
-}
-
-/** Resolves when a response has ended and the client has taken it, or when its socket closes. */
-function closeOf(response: PublicResponse): Promise<unknown> {
-  return new Promise((resolve) => response.once('close', resolve));
 }
 
 /** Discards a body that nothing reads: its chunks would occupy hundreds of bytes each, and pause the socket. */

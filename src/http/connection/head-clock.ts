@@ -2,13 +2,19 @@ import type { Socket } from 'node:net';
 
 /**
  * The clock of the heads of a connection: from the first byte of a request to the end of its headers. Node's clock goes on
- * while the socket is paused, and reports a late head only once. A head that may have waited unread therefore gets another
- * timeout when Node reports it, and again as long as the socket was paused meanwhile. If Node changes when it pauses or
- * reports, test/http/timeouts or slow-store fail.
+ * while the socket is paused, and reports a late head only once. A head is therefore late at the end of the first interval in
+ * which the socket was never paused:
+ *
+ * | interval | begins                                         | ends                   |
+ * |----------|------------------------------------------------|------------------------|
+ * | first    | when the head before it was complete           | when Node reports it   |
+ * | next     | at the end of an interval with a paused socket | after the timeout      |
+ *
+ * If Node changes when it pauses or reports, test/http/timeouts or slow-store fail.
  */
 export class HeadClock {
-  /** True if the socket was paused at any time within the time that is measured: since the last head, or in a timeout. */
-  #mayHaveWaited = false;
+  /** True if the socket was paused at any time in this interval: the head may have waited unread. */
+  #wasPaused = false;
   #timer: NodeJS.Timeout | undefined;
 
   /**
@@ -21,28 +27,30 @@ export class HeadClock {
     private readonly refuse: () => void,
   ) {
     // Node also pauses the socket: while nothing reads a body, and while the client does not take what Node has written.
-    socket.on('pause', () => (this.#mayHaveWaited = true));
+    socket.on('pause', () => (this.#wasPaused = true));
     socket.on('close', () => clearTimeout(this.#timer));
   }
 
   /** Stops the clock: the headers are complete. */
   headArrived(): void {
     clearTimeout(this.#timer);
-    // A socket that is paused now may keep the next head unread.
-    this.#mayHaveWaited = this.socket.isPaused();
+    this.#beginInterval();
   }
 
-  /** Refuses a head whose time is over, unless it may have waited unread. */
+  /** Ends an interval in which no head was complete. */
   headIsLate(): void {
     // A timer would keep the process alive.
     if (this.socket.destroyed) return;
-    if (this.#mayHaveWaited) this.#waitAgain();
-    else this.refuse();
+    if (this.#wasPaused) {
+      this.#beginInterval();
+      this.#timer = setTimeout(() => this.headIsLate(), this.timeout);
+    } else {
+      this.refuse();
+    }
   }
 
-  #waitAgain(): void {
-    // If the socket is still paused, this timeout does not count either.
-    this.#mayHaveWaited = this.socket.isPaused();
-    this.#timer = setTimeout(() => this.headIsLate(), this.timeout);
+  #beginInterval(): void {
+    // The pause may have begun earlier, and go on.
+    this.#wasPaused = this.socket.isPaused();
   }
 }

@@ -80,9 +80,9 @@ export class PublicServer {
     await inputIsRead();
     this.#state = 'finishing';
     await Promise.all([...this.#clients.values()].map((client) => client.answerTaken()));
-    // Each connection that is waiting has delivered its answers, and no whole head has arrived since. The others close after
-    // their answer, because `isDraining` is true.
-    for (const { isWaiting, socket } of this.#clients.values()) if (isWaiting) socket.destroy();
+    // Each idle connection has delivered its answers, and no whole head has arrived since. The others close after their answer,
+    // because `isDraining` is true.
+    for (const { isIdle, socket } of this.#clients.values()) if (isIdle) socket.destroy();
     this.#handshakes.closeAll();
   }
 

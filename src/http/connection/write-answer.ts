@@ -22,10 +22,16 @@ export function writeAnswer(response: PublicResponse, answer: Answer, next: Next
   publishAnswer(describeAnswer(response, answer));
   const text = req.method === 'HEAD' ? undefined : json;
   const content = text !== undefined && text.length > LONG_ANSWER ? Buffer.from(text) : text;
-  // A response ends only before another request. After `Connection: close`, Node would then close the socket, with a reset if
-  // the client still sends. Before a refusal, it would close the socket of a client that has half-closed.
   if (next === 'request') response.end(content);
-  else if (content === undefined) response.flushHeaders();
+  else writeWithoutEnd(response, content);
+}
+
+/**
+ * Writes an answer that no request follows. If the response ended, Node would close the socket: after `Connection: close`,
+ * with a reset if the client still sends, and before a refusal, if the client has half-closed.
+ */
+function writeWithoutEnd(response: PublicResponse, content: string | Buffer | undefined): void {
+  if (content === undefined) response.flushHeaders();
   else response.write(content);
 }
 

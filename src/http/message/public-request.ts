@@ -34,12 +34,13 @@ export class PublicRequest extends IncomingMessage {
   #refuseBody: RefuseBody | undefined;
   #id: string | undefined;
 
-  /** True if there is a body that was not read to its end. */
+  /** True if there is a body, and a part of it may still arrive, or nothing has begun to read it. */
   get hasUnreadBody(): boolean {
     const { 'content-length': length = '0' } = this.headers;
-    // An empty body ends without any data.
-    const isRead = this.complete && (this.readableDidRead || this.readableEnded);
-    return (this.#isChunked || Number(length) > 0) && !isRead;
+    const hasBody = this.#isChunked || Number(length) > 0;
+    // An empty chunked body ends without any data.
+    const wasRead = this.readableDidRead || this.readableEnded;
+    return hasBody && !(this.complete && wasRead);
   }
 
   /** True if chunks of the body pile up because nothing listens for `data`. Each chunk occupies hundreds of bytes. */

@@ -17,11 +17,7 @@ interface BodyRequest extends IncomingMessage {
  * @param maxLength the value of Content-Length; the limit if the body is chunked
  * @throws {ContractException} 413 if the body is too large, 503 if there is no room for it, 400 or 408 if it is incomplete
  */
-export async function readBody(
-  request: BodyRequest,
-  maxLength: number,
-  chargeBody: ChargeBody,
-): Promise<Uint8Array> {
+export async function readBody(request: BodyRequest, maxLength: number, chargeBody: ChargeBody): Promise<Uint8Array> {
   // The client may have gone while the guard ran.
   if (request.destroyed) throw clientHasGone();
   const body = new BodyBuffer(maxLength, chargeBody);

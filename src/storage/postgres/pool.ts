@@ -90,9 +90,10 @@ export class PostgresPool {
       return ofEachStatement(results);
     } catch (error) {
       const state = connectionAfter(error);
-      if (state === 'unanswered') void this.#closeOnceEnded(client, mark);
       // An open transaction must not go back into the pool.
-      else client.release(state === 'closed' || leavesOpenTransaction);
+      const mustClose = state === 'closed' || leavesOpenTransaction;
+      if (state === 'unanswered') void this.#closeOnceEnded(client, mark);
+      else client.release(mustClose);
       throw error;
     }
   }

@@ -52,7 +52,8 @@ export class PostgresRepository extends PlantRepository {
     const additions = batch.map((plant): Addition => ({ plant, outcome: undefined }));
     const { timeout } = this.options;
     try {
-      return await this.#outage.run((retryFor) => retryInTime(() => this.#attempt(additions), { timeout, retryFor }));
+      const attempt = (): Promise<readonly Outcome[]> => this.#attempt(additions);
+      return await this.#outage.run((retryFor) => retryInTime(attempt, { timeout, retryFor }));
     } catch (error) {
       // A defect, or the fault of one plant.
       if (postgresFailure(error) === undefined) throw error;

@@ -41,7 +41,7 @@ async function openSqliteRepository(
   file: string | undefined,
   { timeout, ...options }: DatabaseOptions,
 ): Promise<PlantRepository> {
-  const prepare = (database: SqliteDatabase): FilesInPlace | undefined => {
+  const setUp = (database: SqliteDatabase): FilesInPlace | undefined => {
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     updateSqliteSchema(database);
     // SQLite follows symbolic links to the file.
@@ -50,7 +50,7 @@ async function openSqliteRepository(
     files?.syncLog();
     return files;
   };
-  const { database, result: files } = await openSqliteDatabase(file, prepare, options);
+  const { database, result: files } = await openSqliteDatabase(file, setUp, options);
   return new SqliteRepository(database, files, timeout);
 }
 

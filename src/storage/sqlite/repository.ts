@@ -43,7 +43,8 @@ export class SqliteRepository extends PlantRepository {
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     try {
-      return await this.#outage.run((retryFor) => retry(() => this.#attempt(batch), { ...WHILE_LOCKED, retryFor }));
+      const attempt = (): Outcome[] => this.#attempt(batch);
+      return await this.#outage.run((retryFor) => retry(attempt, { ...WHILE_LOCKED, retryFor }));
     } catch (error) {
       // A defect, or the fault of one plant.
       if (sqliteFailure(error) === undefined) throw error;
