@@ -43,19 +43,19 @@ class Reload {
   }
 
   /** True if requests join this reload instead of the next one. */
-  get isCurrent(): boolean {
+  get mayBeJoined(): boolean {
     return this.state === 'running' || performance.now() - this.#begun < COOLDOWN;
   }
 
   /** True if the keys must be reloaded, even if no request needs a new one: the issuer may have withdrawn a key. */
-  get isOutdated(): boolean {
+  get isDue(): boolean {
     return this.state === 'failed' || performance.now() - this.#begun >= MAX_AGE;
   }
 }
 
 /**
  * The signing keys of an issuer: jose's remote key set, which keeps its keys if a reload fails. `reloadIfDue` needs a
- * reload if the last one is outdated, and `find` if a token has an unknown key. Both get the current one, or begin the next.
+ * reload if one is due, and `find` if a token has an unknown key. Both join the last reload if they may, or begin the next.
  */
 export class IssuerKeys {
   readonly #logger = new Logger('Authentication');
@@ -107,9 +107,9 @@ export class IssuerKeys {
     return this.#keySet(header, token);
   };
 
-  /** Reloads the keys if they are outdated, or were never loaded. */
+  /** Reloads the keys if that is due. */
   async reloadIfDue(): Promise<void> {
-    if (this.#lastReload?.isOutdated !== false) await this.#currentReload().ended;
+    if (this.#lastReload?.isDue !== false) await this.#currentReload().ended;
   }
 
   /**
@@ -130,7 +130,7 @@ export class IssuerKeys {
   /** Returns the last reload if it is current. Otherwise, begins the next one. */
   #currentReload(): Reload {
     const last = this.#lastReload;
-    if (last?.isCurrent === true) return last;
+    if (last?.mayBeJoined === true) return last;
     this.#lastReload = new Reload(this.#load(last?.state === 'failed'));
     return this.#lastReload;
   }

@@ -84,7 +84,7 @@ export function createFastifyAdapter({
   });
   const fastify = adapter.getInstance();
   for (const method of METHODS) {
-    // The guard runs for every method. Fastify would parse a body before it: NewPlantPipe reads the body afterwards.
+    // The guard runs for every method, but Fastify would parse a body before the guard. NewPlantPipe reads the body.
     fastify.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
   fastify.addHook('preClose', () => server.drain());

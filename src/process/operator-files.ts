@@ -31,13 +31,12 @@ export class OperatorFiles {
   }
 
   /**
-   * Checks the files before a replacement worker starts. The ended worker had their contents in memory; the new one must
-   * read them.
+   * Reads the files again, before a replacement worker starts. The ended worker had their contents in memory; the new one
+   * must read them.
    *
    * @throws {OperatorError} if a worker could not use the files, or would know no token
    */
-  assertReadable(): void {
-    // Also keeps the tokens that it reads, which are counted next.
+  reloadOrThrow(): void {
     this.#tokenFile?.load();
     if (this.tokens.count === 0 && this.configuration.jwtIssuer === undefined) {
       throw new OperatorError(

@@ -74,6 +74,8 @@ describe('The URL of a database', () => {
     'sqlite: a',
     'SQLITE:a',
     'a sqlite:b',
+    'postgres://a@localhost/plants?constructor=1',
+    'postgres://a@localhost/plants?__proto__=1',
   ])('%j names no database', (url) => expect(parseDatabaseUrl(url)).toBeUndefined());
 
   it('is shown to operators without user, password and parameters', () => {

@@ -100,7 +100,9 @@ function parsePostgresUrl(text: string): PostgresUrl | undefined {
 function areParameters(found: URLSearchParams): boolean {
   const parameters = [...found];
   return (
-    parameters.every(([name, value]) => POSTGRES_PARAMETERS[name]?.test(value) === true) &&
+    parameters.every(
+      ([name, value]) => Object.hasOwn(POSTGRES_PARAMETERS, name) && POSTGRES_PARAMETERS[name]?.test(value) === true,
+    ) &&
     // The driver takes the last value of a repeated parameter.
     new Set(found.keys()).size === parameters.length &&
     (found.get('sslmode') !== 'verify-ca' || found.has('sslrootcert'))

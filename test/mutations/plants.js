@@ -307,7 +307,7 @@ export default [
     name: 'plants: refusal of a body that is read',
     reason: 'A request whose body will not be complete gets an answer.',
     file: REQUEST,
-    find: 'this.#refuseBody?.(this.#refusal);',
+    find: 'this.#onRefused?.(this.#refusal);',
     replace: '',
     spec: 'test/http/timeouts',
     test: 'at whatever byte it stops',

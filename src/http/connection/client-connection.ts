@@ -35,9 +35,11 @@ type State =
  * The timer refuses a body with 408, and otherwise destroys the socket. None runs while a request waits for its turn or for
  * its guard. Node and HeadClock time the head.
  *
- * The refusal of a request is an answer like any other, and so is that of its body, which `readBody` throws. The
- * refusal of other input is the last entry of the queue: later input is ignored. `#proceed` writes it behind the answer before
- * it, even while the client still reads that answer.
+ * | the refusal of | takes this way                                                                                |
+ * |----------------|-----------------------------------------------------------------------------------------------|
+ * | a request      | that of any answer: `send`                                                                    |
+ * | its body       | the same: `refuseBody` lets `readBody` throw it                                               |
+ * | other input    | the end of the queue; `#proceed` writes it, even while the client reads the answer before it  |
  */
 export class ClientConnection implements Occupant {
   #state: State = { name: 'waiting' };
@@ -116,7 +118,7 @@ export class ClientConnection implements Occupant {
   refuseInput(refusal: ContractException): void {
     if (this.#isEnding()) return;
     const last = this.#queue.at(-1) ?? this.#state.response;
-    if (last instanceof PublicResponse && !last.req.complete) last.req.failBody(refusal);
+    if (last instanceof PublicResponse && !last.req.complete) last.req.refuseBody(refusal);
     else this.#enqueue(refusal);
   }
 

@@ -1,19 +1,14 @@
 import type { Socket } from 'node:net';
 
 /**
- * The clock of the heads of a connection: from the first byte of a request to the end of its headers. Node's clock goes on
- * while the socket is paused, and reports a late head only once. A head is therefore late at the end of the first interval in
- * which the socket was never paused:
- *
- * | interval | begins                                         | ends                   |
- * |----------|------------------------------------------------|------------------------|
- * | first    | when the head before it was complete           | when Node reports it   |
- * | next     | at the end of an interval with a paused socket | after the timeout      |
+ * The clock of the heads of a connection: from the first byte of a request to the end of its headers. Node's own clock also
+ * counts the time in which the service does not read, and reports a late head only once. If the socket was paused since the
+ * head before, the reported head gets another timeout, and again, until a timeout passes without a pause.
  *
  * If Node changes when it pauses or reports, test/http/timeouts or slow-store fail.
  */
 export class HeadClock {
-  /** True if the socket was paused at any time in this interval: the head may have waited unread. */
+  /** True if the socket was paused since the head before, or in the current timeout: the head may have waited unread. */
   #wasPaused = false;
   #timer: NodeJS.Timeout | undefined;
 
@@ -37,7 +32,7 @@ export class HeadClock {
     this.#beginInterval();
   }
 
-  /** Ends an interval in which no head was complete. */
+  /** Called when Node reports a late head, and when a further timeout is over. */
   headIsLate(): void {
     // A timer would keep the process alive.
     if (this.socket.destroyed) return;

@@ -79,10 +79,13 @@ export class PublicServer {
     this.#state = 'draining';
     await inputIsRead();
     this.#state = 'finishing';
-    await Promise.all([...this.#clients.values()].map((client) => client.answerTaken()));
-    // Each idle connection has delivered its answers, and no whole head has arrived since. The others close after their answer,
-    // because `isDraining` is true.
-    for (const { isIdle, socket } of this.#clients.values()) if (isIdle) socket.destroy();
+    const closings = [...this.#clients.values()].map(async (client) => {
+      await client.answerTaken();
+      // An idle connection has delivered its answers, and no whole head has arrived since. The others close after their answer,
+      // because `isDraining` is true.
+      if (client.isIdle) client.socket.destroy();
+    });
+    await Promise.all(closings);
     this.#handshakes.closeAll();
   }
 

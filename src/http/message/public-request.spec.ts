@@ -33,9 +33,9 @@ describe('A request', () => {
     const [refusal, later] = [new ContractException(408), new ContractException(400)];
     const seen: unknown[] = [];
 
-    request.failBody(refusal);
+    request.refuseBody(refusal);
     request.beginBody((reason) => seen.push(reason));
-    request.failBody(later);
+    request.refuseBody(later);
 
     expect(seen).toEqual([refusal, refusal]);
     expect(request.destroyed).toBe(false);

@@ -31,7 +31,7 @@ export class PublicRequest extends IncomingMessage {
   client!: Client;
   /** Why the body will not be complete. */
   #refusal: ContractException | undefined;
-  #refuseBody: RefuseBody | undefined;
+  #onRefused: RefuseBody | undefined;
   #id: string | undefined;
 
   /** True if there is a body, and a part of it may still arrive, or nothing has begun to read it. */
@@ -82,14 +82,14 @@ export class PublicRequest extends IncomingMessage {
    * @param refuse called if the body will not be complete; at once, if that is known already
    */
   beginBody(refuse: RefuseBody): void {
-    this.#refuseBody = refuse;
+    this.#onRefused = refuse;
     if (this.#refusal === undefined) this.client.beginBody();
     else refuse(this.#refusal);
   }
 
   /** Refuses the body, which will not be complete. The refusal then takes the usual way of an answer. */
-  failBody(refusal: ContractException): void {
+  refuseBody(refusal: ContractException): void {
     this.#refusal ??= refusal;
-    this.#refuseBody?.(this.#refusal);
+    this.#onRefused?.(this.#refusal);
   }
 }
