@@ -135,7 +135,7 @@ export class ClientConnection implements Occupant {
       // The last answer: it need not wait until the client has read the one before it.
       writeRefusal(this.socket, next);
       this.#close();
-    } else if (next instanceof PublicResponse && name === 'waiting') {
+    } else if (next instanceof PublicResponse && name === 'waiting' && !this.socket.destroyed) {
       this.#queue.shift();
       // May answer, and so call this function, before it returns.
       this.#run(next);
