@@ -127,7 +127,7 @@ export class IssuerKeys {
     if (reload.state === 'failed') throw new ContractException(503);
   }
 
-  /** Returns the last reload if it is current. Otherwise, begins the next one. */
+  /** Returns the last reload if it may be joined. Otherwise, begins the next one. */
   #currentReload(): Reload {
     const last = this.#lastReload;
     if (last?.mayBeJoined === true) return last;

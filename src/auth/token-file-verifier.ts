@@ -28,7 +28,7 @@ type State =
   | { readonly name: 'in use'; readonly content: Content }
   | { readonly name: 'failing'; readonly content: Content | undefined };
 
-/** What the log says when the file has been read, by the state before that. */
+/** Completes the line of the log when the file has been read, by the state before that. */
 const NEWS_AFTER: Readonly<Record<State['name'], string>> = {
   unread: 'is in use',
   'in use': 'has changed',

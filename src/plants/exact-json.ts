@@ -23,7 +23,8 @@ export function exactInteger(text: string): bigint | undefined {
   while (end > start && digits.startsWith('0', end - 1)) end -= 1;
   if (start === end) return 0n;
   const removedZeros = digits.length - end;
-  // The power of ten of the last remaining digit: 1 for the 5 of `7.50e2`, which is 750. Number() turns an exponent that is too long into Infinity.
+  // The power of ten of the last remaining digit: 1 for the 5 of `7.50e2`, which is 750. Number() turns an exponent that is too
+  // long into Infinity.
   const lastPower = Number(exponent) - fraction.length + removedZeros;
   if (lastPower < 0 || end - start + lastPower > MAX_DIGITS) return undefined;
   return BigInt(sign + digits.slice(start, end) + '0'.repeat(lastPower));

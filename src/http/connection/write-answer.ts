@@ -9,7 +9,7 @@ import type { Answer, PublicResponse } from '../message/public-response.js';
 /** In characters. Longer answers become bytes: a string takes up to three times as much memory while the client reads. */
 const LONG_ANSWER = 16_384;
 
-/** What follows an answer on its connection: the next request, the refusal of other input, or nothing. */
+/** Names what follows an answer on its connection: the next request, the refusal of other input, or nothing. */
 export type Next = 'request' | 'refusal' | 'nothing';
 
 /** Writes the answer to a request with the headers that all answers have, and reports it to the log and the metrics. */

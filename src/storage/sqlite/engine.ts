@@ -41,17 +41,17 @@ async function openSqliteRepository(
   file: string | undefined,
   { timeout, ...options }: DatabaseOptions,
 ): Promise<PlantRepository> {
-  const setUp = (database: SqliteDatabase): FilesInPlace | undefined => {
+  const setUp = (database: SqliteDatabase): PlantRepository => {
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     updateSqliteSchema(database);
     // SQLite follows symbolic links to the file.
     const realPath = firstValue(database, "SELECT file FROM pragma_database_list WHERE name = 'main'");
     const files = file === undefined ? undefined : new FilesInPlace(resolve(file), String(realPath));
     files?.syncLog();
-    return files;
+    return new SqliteRepository(database, files, timeout);
   };
-  const { database, result: files } = await openSqliteDatabase(file, setUp, options);
-  return new SqliteRepository(database, files, timeout);
+  const { result: repository } = await openSqliteDatabase(file, setUp, options);
+  return repository;
 }
 
 async function checkSqliteDatabase(file: string | undefined): Promise<boolean> {

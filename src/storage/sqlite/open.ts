@@ -36,7 +36,7 @@ type Work<Result> = (database: SqliteDatabase) => Result;
 /** A database that its opener closes. */
 interface Opened<Result> {
   readonly database: SqliteDatabase;
-  /** What the first work has returned. */
+  /** The result of the first work. */
   readonly result: Result;
 }
 
