@@ -83,15 +83,14 @@ export class TokenFileVerifier extends TokenVerifier {
   }
 
   /**
-   * Reads the file, and verifies with its tokens from now on.
+   * Reads the file, and verifies with its tokens from now on. If the file is missing, as it may be until the first token is
+   * created, nothing changes.
    *
-   * @returns false if the file is missing, as it may be until the first token is created
    * @throws {OperatorError} if it cannot be used
    */
-  load(): boolean {
+  load(): void {
     const content = this.#read();
     if (content !== undefined) this.#state = { name: 'in use', content };
-    return content !== undefined;
   }
 
   /** Reads the file again. If the file cannot be used, logs the reason and keeps the tokens. */
