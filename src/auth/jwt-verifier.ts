@@ -50,6 +50,7 @@ const REASONS: Readonly<Record<string, RefusalReason>> = {
   ERR_JWS_SIGNATURE_VERIFICATION_FAILED: 'wrong-signature',
   // The token has a critical extension (RFC 7515 §4.1.11).
   ERR_JOSE_NOT_SUPPORTED: 'malformed',
+  ERR_JWK_INVALID: 'unusable-key',
 };
 
 /** The last instant of a Date in milliseconds; negated, it is the first one (ECMAScript, Time Values and Time Range). */
@@ -148,7 +149,9 @@ async function verifyToken(token: string, keys: IssuerKeys, rules: JWTVerifyOpti
     return (await jwtVerify(token, findKey, rules)).payload;
   } catch (error) {
     if (error instanceof errors.JWKSMultipleMatchingKeys) return verifyWithEach(error, token, rules);
-    throw error;
+    if (error instanceof errors.JOSEError || error instanceof ContractException) throw error;
+    // jose throws other errors at a key that it cannot use, such as RSA with 1,024 bits.
+    throw new errors.JWKInvalid('The key cannot be used', { cause: error });
   }
 }
 
@@ -176,14 +179,13 @@ function isOfWrongKey(error: unknown): boolean {
   return error instanceof errors.JWSSignatureVerificationFailed || !(error instanceof errors.JOSEError);
 }
 
-/** @throws {ContractException} if the keys cannot be fetched */
+/** @throws errors that are not jose's: a ContractException if the keys cannot be fetched, or that of a defect */
 function refusalReason(error: unknown): RefusalReason {
-  if (error instanceof ContractException) throw error;
+  if (!(error instanceof errors.JOSEError)) throw error;
   if (error instanceof errors.JWTClaimValidationFailed) {
     if (error.claim === 'aud') return 'wrong-audience';
     if (error.claim === 'typ') return 'wrong-type';
     return error.claim === 'nbf' && error.reason === 'check_failed' ? 'not-yet-valid' : 'wrong-claim';
   }
-  // jose throws other errors at a key that it cannot use, such as RSA with 1,024 bits.
-  return error instanceof errors.JOSEError ? (REASONS[error.code] ?? 'unknown-key') : 'unusable-key';
+  return REASONS[error.code] ?? 'unknown-key';
 }
