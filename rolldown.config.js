@@ -11,7 +11,7 @@ const PROGRAM =
 
 /** Small modules that several commands share. In the chunk of the service, they would bring all of it. */
 const SHARED =
-  /[\\/]dist[\\/](?:files[\\/]|auth[\\/](?:static-tokens|token-file)\.|storage[\\/](?:engine-errors|plant-rows|retry|schema-state|trial-plants|sqlite[\\/](?:errors|open|schema|statements))\.)/;
+  /[\\/]dist[\\/](?:files[\\/]|auth[\\/](?:static-tokens|token-file)\.|storage[\\/](?:engine-errors|error-messages|plant-rows|retry|schema-state|trial-plants|sqlite[\\/](?:errors|open|schema|statements))\.)/;
 
 /** The rules of POST /plants and the group commit, with the packages that they need: an import loads them without the service. */
 const RULES = /[\\/]dist[\\/](?:plants[\\/]parse-new-plant|storage[\\/]group-commit)\.js$/;

@@ -3,7 +3,7 @@ import type { Configuration } from '../config/configuration.js';
 import { badUsage, OperatorError } from '../operator-error.js';
 import { type DatabaseUrl, isInMemory } from '../storage/database-url.js';
 import { engineOf, openRepository } from '../storage/engines.js';
-import { noDatabase } from '../storage/engine-errors.js';
+import { noDatabase } from '../storage/error-messages.js';
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
 
 export async function openOrCreateStore({ databaseUrl, store }: Configuration): Promise<PlantRepository> {

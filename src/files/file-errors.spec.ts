@@ -41,6 +41,11 @@ describe('A file that cannot be read', () => {
     { code: 'ENOENT', message: 'there is no file /a/b: create it' },
     { code: 'ENOTDIR', message: 'there is no file /a/b: create it' },
     { code: 'EACCES', message: '/a/b cannot be read (EACCES): this user must be able to read it' },
+    {
+      code: 'EMFILE',
+      message:
+        '/a/b cannot be read (EMFILE): too many files are open, so raise the limit of the process, such as LimitNOFILE= of systemd',
+    },
   ])('because of $code is named with the next step, with status 2', ({ code, message }) => {
     expect(explainReadError('/a/b', systemError(code), 'create it')).toMatchObject({ status: 2, message });
   });

@@ -1,6 +1,9 @@
 import { dirname, resolve } from 'node:path';
 import { badUsage, OperatorError } from '../operator-error.js';
 
+/** The advice if the process, or the system, has no more file descriptors. */
+const TOO_MANY_FILES = 'too many files are open, so raise the limit of the process, such as LimitNOFILE= of systemd';
+
 /**
  * Turns an error of the system, after reading a file failed, into one for the operator. Returns other errors as they are.
  *
@@ -10,7 +13,11 @@ export function explainReadError(file: string, cause: unknown, ifMissing = 'name
   const code = systemCodeOf(cause);
   if (code === undefined) return cause;
   if (code === 'ENOENT' || code === 'ENOTDIR') return badUsage(`there is no file ${file}: ${ifMissing}`, cause);
-  return badUsage(`${file} cannot be read (${code}): this user must be able to read it`, cause);
+  const isFull = code === 'EMFILE' || code === 'ENFILE';
+  return badUsage(
+    `${file} cannot be read (${code}): ${isFull ? TOO_MANY_FILES : 'this user must be able to read it'}`,
+    cause,
+  );
 }
 
 /** The advice if `publishFile` could write the draft, but not link it. */
@@ -23,6 +30,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   EDQUOT: FULL_DISK,
   EFBIG: 'it would be longer than the limit of this user or of the file system',
   EISDIR: 'it is a directory, so name a file',
+  EMFILE: TOO_MANY_FILES,
+  ENFILE: TOO_MANY_FILES,
   ENAMETOOLONG: 'its name is too long, so name it shorter',
   ENOSPC: FULL_DISK,
   EPIPE: 'its reader has ended',

@@ -28,7 +28,7 @@ interface Call {
 
 /**
  * Stores the plants that arrive while a batch is in flight in the next batch, so that no plant waits for a timer. The queue
- * needs no limit, because Admission bounds the plants in flight.
+ * needs no limit, because its callers bound the plants in flight: Admission, and an import by its batches.
  */
 @Injectable()
 export class GroupCommit {

@@ -1,4 +1,5 @@
-import { errorMessage, unavailable, UnusableDatabaseError } from './engine-errors.js';
+import { UnusableDatabaseError } from './engine-errors.js';
+import { errorMessage, unavailableError } from './error-messages.js';
 import { type PlantSnapshot, RepositoryUnavailableError } from './plant-repository.js';
 
 /** The state of the service's tables in a database. */
@@ -41,6 +42,6 @@ export async function requireSnapshot(
     // The message names the database already.
     throw new RepositoryUnavailableError(errorMessage(error), { cause: error });
   });
-  if (snapshot === undefined) throw unavailable('open', NO_TABLE, { database });
+  if (snapshot === undefined) throw unavailableError('open', NO_TABLE, { database });
   return snapshot;
 }

@@ -1,4 +1,5 @@
-import { errorMessage, isRefusal } from '../../storage/engine-errors.js';
+import { isRefusal } from '../../storage/engine-errors.js';
+import { errorMessage } from '../../storage/error-messages.js';
 import { GroupCommit } from '../../storage/group-commit.js';
 import type { Outcome, PlantRepository } from '../../storage/plant-repository.js';
 import type { Row } from './rows.js';

@@ -5,7 +5,7 @@ import { retry } from '../retry.js';
 import { isTransient, mayPassAtStart, postgresStartError } from './errors.js';
 import { PostgresPool } from './pool.js';
 import { PostgresRepository } from './repository.js';
-import { tryPostgresSchema, updatePostgresSchema } from './schema.js';
+import { rehearsePostgresSchema, updatePostgresSchema } from './schema.js';
 import { openPostgresSnapshot } from './snapshot.js';
 
 /** Maximum milliseconds between two attempts of the start. */
@@ -46,7 +46,7 @@ async function openPostgresRepository(url: PostgresUrl, options: DatabaseOptions
 async function checkPostgresDatabase(url: PostgresUrl, { timeout }: DatabaseOptions): Promise<boolean> {
   const pool = new PostgresPool(url.href, timeout);
   try {
-    return await tryPostgresSchema(pool);
+    return await rehearsePostgresSchema(pool);
   } catch (error) {
     throw postgresStartError(url.name, error);
   } finally {

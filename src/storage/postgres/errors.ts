@@ -1,5 +1,6 @@
 import type { OperatorError } from '../../operator-error.js';
-import { errorMessage, type Failure, startError, withAdvice } from '../engine-errors.js';
+import type { Failure } from '../engine-errors.js';
+import { errorMessage, startError, withAdvice } from '../error-messages.js';
 
 /** Advice for an operator whose database has a table plants of another program. */
 export const USE_ANOTHER_SCHEMA =
@@ -74,6 +75,8 @@ const CLASSES: readonly KnownError[] = [
   { codes: /^3F/, failure: 'unavailable', advice: 'create a schema of search_path with CREATE SCHEMA' },
   // A plant does not fit the table.
   { codes: /^2[23]/, connection: 'idle', advice: USE_ANOTHER_SCHEMA },
+  // A statement is wrong, such as one of an operator's trigger that calls a function that is missing.
+  { codes: /^(?:0A|42)/, connection: 'idle' },
   // The database is missing, or the disk fails.
   { codes: /^(?:3D|58)/, failure: 'unavailable' },
   // A conflict with another transaction.

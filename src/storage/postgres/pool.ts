@@ -33,7 +33,18 @@ interface ExecuteOptions {
   readonly timeout?: number | undefined;
 }
 
-/** Transactions on at most two connections. `ConnectionState` says what happens to a connection after an error. */
+/**
+ * Transactions on at most two connections. `ConnectionState` says what happens to a connection after an error.
+ *
+ * These limits end a batch, with the default timeout of 5 s:
+ *
+ * | after                        | what happens                                                        | where            |
+ * |------------------------------|---------------------------------------------------------------------|------------------|
+ * | 5 s, the timeout             | the batch fails, even while an attempt goes on                      | retry-in-time.ts |
+ * | 5 s, or 100 ms in an outage  | no further attempt begins; the one that has begun may go on         | outage.ts        |
+ * | 2.5 s, half of the timeout   | the client gives up one statement, and the attempt fails            | here             |
+ * | 2 s, 0.8 of that             | the server cancels the statement, so that its connection stays idle | here             |
+ */
 export class PostgresPool {
   /** Milliseconds that the client waits for a connection, or for an answer. */
   readonly #attemptTimeout: number;
@@ -90,10 +101,9 @@ export class PostgresPool {
       return ofEachStatement(results);
     } catch (error) {
       const state = connectionAfter(error);
-      // An open transaction must not go back into the pool.
-      const mustClose = state === 'closed' || leavesOpenTransaction;
       if (state === 'unanswered') void this.#closeOnceEnded(client, mark);
-      else client.release(mustClose);
+      // An open transaction must not go back into the pool.
+      else client.release(state === 'closed' || leavesOpenTransaction);
       throw error;
     }
   }

@@ -1,6 +1,7 @@
 import type { PostgresUrl } from '../database-url.js';
 import type { DatabaseOptions } from '../engines.js';
-import { KeptOutError, unavailable } from '../engine-errors.js';
+import { KeptOutError } from '../engine-errors.js';
+import { unavailableError } from '../error-messages.js';
 import {
   CHECK_TIMEOUT,
   type Outcome,
@@ -27,7 +28,10 @@ const COMMIT_TO_DISK =
 /** A plant of a batch. */
 interface Addition {
   readonly plant: StoredPlant;
-  /** Set by the attempt that finds the outcome, so that a later attempt neither inserts nor compares this plant again. */
+  /**
+   * Set by the attempt that finds the outcome. A later attempt must not try this plant again: if the first one has inserted it,
+   * it would count as repeated.
+   */
   outcome: Outcome | undefined;
 }
 
@@ -57,7 +61,7 @@ export class PostgresRepository extends PlantRepository {
     } catch (error) {
       // A defect, or the fault of one plant.
       if (postgresFailure(error) === undefined) throw error;
-      throw unavailable('add', describePostgresError(error), { cause: error });
+      throw unavailableError('add', describePostgresError(error), { cause: error });
     }
   }
 
@@ -66,7 +70,7 @@ export class PostgresRepository extends PlantRepository {
     try {
       await retryInTime(() => addTrialPlants(this.pool, { timeout }), { timeout });
     } catch (error) {
-      throw unavailable('check', describePostgresError(error), { cause: error });
+      throw unavailableError('check', describePostgresError(error), { cause: error });
     }
   }
 
@@ -81,7 +85,7 @@ export class PostgresRepository extends PlantRepository {
   /** Finds the outcomes that earlier attempts have not found. */
   async #attempt(batch: readonly Addition[]): Promise<readonly Outcome[]> {
     // If another program deletes a stored plant between the two statements, its id is free in the second round.
-    for (let round = 1; round <= 2; round += 1) {
+    for (let round = 1; round <= 2 && batch.some(hasNoOutcome); round += 1) {
       await this.#insert(batch.filter(hasNoOutcome));
       await this.#compare(batch.filter(hasNoOutcome));
     }
@@ -93,7 +97,6 @@ export class PostgresRepository extends PlantRepository {
 
   /** Inserts the first plant of each id, if the id is free. */
   async #insert(additions: readonly Addition[]): Promise<void> {
-    if (additions.length === 0) return;
     const firsts = firstOfEachId(additions);
     // The ids are in order, because two batches that wait for each other's ids would deadlock.
     const plants = [...firsts.values()].map(({ plant }) => plant).sort((one, other) => (one.id < other.id ? -1 : 1));

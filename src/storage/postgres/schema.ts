@@ -1,4 +1,5 @@
-import { errorMessage, UnusableDatabaseError } from '../engine-errors.js';
+import { UnusableDatabaseError } from '../engine-errors.js';
+import { errorMessage } from '../error-messages.js';
 import { COLUMNS, rowOf } from '../plant-rows.js';
 import type { StoredPlant } from '../plant-repository.js';
 import { assertUsableSchema, type SchemaState } from '../schema-state.js';
@@ -39,7 +40,7 @@ export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
  * @returns whether the table of plants is there
  * @throws as `updatePostgresSchema`
  */
-export async function tryPostgresSchema(pool: PostgresPool): Promise<boolean> {
+export async function rehearsePostgresSchema(pool: PostgresPool): Promise<boolean> {
   const { hasPlants, version } = await readSchemaState((statement) => pool.transact(statement));
   await addTrialPlants(pool, { steps: await stepsAfter(version, pool) });
   return hasPlants;

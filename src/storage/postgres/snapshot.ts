@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { PostgresUrl } from '../database-url.js';
 import type { DatabaseOptions } from '../engines.js';
-import { unavailable } from '../engine-errors.js';
+import { unavailableError } from '../error-messages.js';
 import { COLUMNS, plantOf } from '../plant-rows.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
 import { connectionSettings } from './connection-settings.js';
@@ -110,7 +110,7 @@ class PostgresSnapshot implements PlantSnapshot {
     try {
       return await query(this.client, statement);
     } catch (error) {
-      throw unavailable('read', describePostgresError(error), { database: this.database, cause: error });
+      throw unavailableError('read', describePostgresError(error), { database: this.database, cause: error });
     }
   }
 }

@@ -5,10 +5,11 @@ import { OperatorError } from '../../operator-error.js';
 import { createFileAndDirectory } from '../../files/durable-files.js';
 import { explainReadError } from '../../files/file-errors.js';
 import { publishFile } from '../../files/publish-file.js';
-import { errorMessage, noDatabase, UnusableDatabaseError } from '../engine-errors.js';
+import { UnusableDatabaseError } from '../engine-errors.js';
+import { errorMessage, noDatabase } from '../error-messages.js';
 import { NO_TABLE } from '../schema-state.js';
 import { databaseExists, openSqliteDatabase, withSqliteDatabase } from './open.js';
-import { trySqliteSchema, readSchemaState } from './schema.js';
+import { rehearseSqliteSchema, readSchemaState } from './schema.js';
 import { assertSound, firstValue, prepare, type SqliteDatabase } from './statements.js';
 
 /** Endings of the files that SQLite keeps beside a database. It would copy a log that it finds into a new database. */
@@ -36,7 +37,7 @@ export async function backUp(file: string, target: string): Promise<number> {
  */
 export async function restore(file: string, backup: string): Promise<number> {
   await assertBackup(backup);
-  return copy(backup, file, 'it may have plants, so move it away first, or import into it', trySqliteSchema);
+  return copy(backup, file, 'it may have plants, so move it away first, or import into it', rehearseSqliteSchema);
 }
 
 /** @throws {OperatorError} if a file cannot be a backup, or cannot be read */

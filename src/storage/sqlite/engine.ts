@@ -8,7 +8,7 @@ import { sqliteStartError } from './errors.js';
 import { FilesInPlace } from './files-in-place.js';
 import { databaseExists, openSqliteDatabase, withSqliteDatabase } from './open.js';
 import { SqliteRepository } from './repository.js';
-import { trySqliteSchema, updateSqliteSchema } from './schema.js';
+import { rehearseSqliteSchema, updateSqliteSchema } from './schema.js';
 import { openSqliteSnapshot } from './snapshot.js';
 import { assertSound, firstValue, type SqliteDatabase } from './statements.js';
 
@@ -62,7 +62,7 @@ async function checkSqliteDatabase(file: string | undefined): Promise<boolean> {
   }
   // Checked in a separate step: in a large database, this takes longer than a running service may wait for trial plants.
   await withSqliteDatabase(file, assertSound);
-  return withSqliteDatabase(file, trySqliteSchema);
+  return withSqliteDatabase(file, rehearseSqliteSchema);
 }
 
 /** @throws {OperatorError} if this user cannot create the database */

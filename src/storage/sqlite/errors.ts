@@ -1,5 +1,6 @@
 import type { OperatorError } from '../../operator-error.js';
-import { errorMessage, type Failure, startError, withAdvice } from '../engine-errors.js';
+import type { Failure } from '../engine-errors.js';
+import { errorMessage, startError, withAdvice } from '../error-messages.js';
 
 /** Advice for an operator whose database has a table plants of another program. */
 export const NAME_ANOTHER_FILE = 'if another program made its table plants, name another file';

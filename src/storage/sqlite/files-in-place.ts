@@ -48,16 +48,25 @@ export class FilesInPlace {
    *
    * @throws {FilesNotInPlaceError} when a file was removed or replaced, or the database or the index was emptied
    */
-  assertInPlace({ isClosing = false } = {}): void {
-    const mustIdentifyLog = isClosing || performance.now() >= this.#logDueAt || !existsSync(this.#log);
-    if (mustIdentifyLog) {
-      // It stays due after a failure, because another process may make a new log meanwhile.
-      this.#logDueAt = 0;
-      this.#assertSame(this.#log);
-      this.#logDueAt = performance.now() + LOG_INTERVAL;
+  assertInPlace(): void {
+    if (performance.now() >= this.#logDueAt || !existsSync(this.#log)) {
+      this.assertAllInPlace();
+    } else {
+      this.#assertSame(this.path);
+      this.#assertSame(this.#index);
     }
-    this.#assertSame(this.path);
-    this.#assertSame(this.#index);
+  }
+
+  /**
+   * Checks that all three are the files that SQLite has opened.
+   *
+   * @throws as `assertInPlace`
+   */
+  assertAllInPlace(): void {
+    // After a failure, the log stays due, because another process may make a new one meanwhile.
+    this.#logDueAt = 0;
+    for (const path of [this.#log, this.path, this.#index]) this.#assertSame(path);
+    this.#logDueAt = performance.now() + LOG_INTERVAL;
   }
 
   /** @throws {FilesNotInPlaceError} when the path leads to another file than the one that SQLite has opened, or to none */

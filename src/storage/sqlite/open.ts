@@ -53,13 +53,13 @@ export async function openSqliteDatabase<Result>(
 ): Promise<Opened<Result>> {
   // An absolute path, because SQLite takes a name that begins with `file:` as a URI.
   const path = file === undefined ? ':memory:' : resolve(file);
-  const startError = (error: unknown): OperatorError => sqliteStartError(name, error);
+  const explain = (error: unknown): OperatorError => sqliteStartError(name, error);
   const open = (): Promise<Opened<Result>> => {
     if (file !== undefined) prepareFile(path, createsDirectory);
     return attempt(path, work);
   };
   const tellOperator = (error: unknown, lasted: number): void => {
-    if (lasted > QUIET_TIME) onWait?.(startError(error).message);
+    if (lasted > QUIET_TIME) onWait?.(explain(error).message);
   };
   try {
     return await retry(open, {
@@ -69,7 +69,7 @@ export async function openSqliteDatabase<Result>(
       onFailure: tellOperator,
     });
   } catch (error) {
-    throw startError(error);
+    throw explain(error);
   }
 }
 

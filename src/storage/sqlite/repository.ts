@@ -1,4 +1,5 @@
-import { KeptOutError, unavailable } from '../engine-errors.js';
+import { KeptOutError } from '../engine-errors.js';
+import { unavailableError } from '../error-messages.js';
 import { rowOf } from '../plant-rows.js';
 import {
   CHECK_TIMEOUT,
@@ -48,7 +49,7 @@ export class SqliteRepository extends PlantRepository {
     } catch (error) {
       // A defect, or the fault of one plant.
       if (sqliteFailure(error) === undefined) throw error;
-      throw unavailable('add', describeSqliteError(error), { cause: error });
+      throw unavailableError('add', describeSqliteError(error), { cause: error });
     }
   }
 
@@ -60,7 +61,7 @@ export class SqliteRepository extends PlantRepository {
     try {
       await retry(attempt, { ...WHILE_LOCKED, retryFor: this.#checkTimeout });
     } catch (error) {
-      throw unavailable('check', describeSqliteError(error), { cause: error });
+      throw unavailableError('check', describeSqliteError(error), { cause: error });
     }
   }
 
@@ -76,11 +77,11 @@ export class SqliteRepository extends PlantRepository {
    */
   override async close(): Promise<void> {
     try {
-      this.files?.assertInPlace({ isClosing: true });
+      this.files?.assertAllInPlace();
       this.database.close();
     } catch (error) {
       if (this.database.isOpen) leaveOpen(this.database);
-      throw unavailable('close', describeSqliteError(error), { cause: error });
+      throw unavailableError('close', describeSqliteError(error), { cause: error });
     }
   }
 
@@ -110,13 +111,13 @@ export class SqliteRepository extends PlantRepository {
    */
   #fileInPlace(): string {
     if (this.files === undefined) {
-      throw unavailable('open', 'no other connection can open it', { database: 'in memory' });
+      throw unavailableError('open', 'no other connection can open it', { database: 'in memory' });
     }
     const { path } = this.files;
     try {
       this.files.assertInPlace();
     } catch (error) {
-      throw unavailable('open', describeSqliteError(error), { database: path, cause: error });
+      throw unavailableError('open', describeSqliteError(error), { database: path, cause: error });
     }
     return path;
   }

@@ -40,7 +40,7 @@ const FIND_TABLE = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 
  */
 export function updateSqliteSchema(database: SqliteDatabase): void {
   // The trial comes first, so that the table of another program stays as it is if the start fails.
-  trySqliteSchema(database);
+  rehearseSqliteSchema(database);
   inTransaction(database, 'COMMIT', () => makeSteps(database));
 }
 
@@ -50,11 +50,11 @@ export function updateSqliteSchema(database: SqliteDatabase): void {
  * @returns whether the table of plants is there
  * @throws as `updateSqliteSchema`
  */
-export function trySqliteSchema(database: SqliteDatabase): boolean {
+export function rehearseSqliteSchema(database: SqliteDatabase): boolean {
   return inTransaction(database, 'ROLLBACK', () => {
     const { hasPlants } = readSchemaState(database);
     makeSteps(database);
-    tryPlants(database);
+    insertTrialPlants(database);
     return hasPlants;
   });
 }
@@ -76,13 +76,13 @@ export function readSchemaState(database: SqliteDatabase): SchemaState {
   return state;
 }
 
-/** Adds trial plants, in a transaction that is rolled back. See `tryPlants`. */
+/** Adds trial plants, in a transaction that is rolled back. See `insertTrialPlants`. */
 export function addTrialPlants(database: SqliteDatabase): void {
-  inTransaction(database, 'ROLLBACK', () => tryPlants(database));
+  inTransaction(database, 'ROLLBACK', () => insertTrialPlants(database));
 }
 
 /** Adds plants and reads them. It fails if the table does not take them, or returns others. */
-function tryPlants(database: SqliteDatabase): void {
+function insertTrialPlants(database: SqliteDatabase): void {
   const insert = prepare(database, INSERT);
   const find = prepare(database, `${SELECT} WHERE id = ?`);
   for (const plant of trialPlants()) {

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { unavailable } from '../engine-errors.js';
+import { unavailableError } from '../error-messages.js';
 import { plantOf } from '../plant-rows.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
 import { describeSqliteError } from './errors.js';
@@ -64,7 +64,7 @@ class SqliteSnapshot implements PlantSnapshot {
         if (rows % ROWS_IN_A_TURN === 0) await nextTurn();
       }
     } catch (error) {
-      throw unavailable('read', describeSqliteError(error), { database: this.file, cause: error });
+      throw unavailableError('read', describeSqliteError(error), { database: this.file, cause: error });
     } finally {
       this.#reading.delete(all);
     }
@@ -80,7 +80,7 @@ class SqliteSnapshot implements PlantSnapshot {
     try {
       return query();
     } catch (error) {
-      throw unavailable('read', describeSqliteError(error), { database: this.file, cause: error });
+      throw unavailableError('read', describeSqliteError(error), { database: this.file, cause: error });
     }
   }
 }
