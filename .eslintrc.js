@@ -12,7 +12,7 @@ const ROOMS = {
   config: ['auth', 'contract', 'files', 'http', 'plants', 'storage'],
   management: ['auth', 'contract', 'http', 'storage'],
   logging: ['http'],
-  http: ['auth', 'contract'],
+  http: ['auth', 'contract', 'plants'],
   plants: ['auth', 'contract', 'storage'],
   auth: ['contract', 'files'],
   storage: ['contract', 'files'],

@@ -3,6 +3,7 @@ import type { SecureContextOptions } from 'node:tls';
 import proxyAddress from '@fastify/proxy-addr';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ContractException } from '../contract/contract.exception.js';
+import type { WithoutBodyParsers } from '../plants/host/unparsed-body.js';
 import type { PublicHandler } from './connection/client-connection.js';
 import { allowOrigin, answerPreflight, isPreflight } from './message/cross-origin.js';
 import { findRefusal } from './message/message-rules.js';
@@ -13,8 +14,7 @@ import { toRouterPath } from './message/request-target.js';
 import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
 import { WITHOUT_SCHEMAS } from './without-schemas.js';
 
-class PublicFastifyAdapter extends FastifyAdapter {
-  /** Tells PlantsModule that it needs no middleware that keeps parsers away from the body. */
+class PublicFastifyAdapter extends FastifyAdapter implements WithoutBodyParsers {
   readonly hasBodyParsers = false;
 
   /** Sends answers of routes and filters through {@link PublicResponse.answer}, like all other answers. */

@@ -107,7 +107,8 @@ export class Admission {
   #charge(request: AdmittedRequest, bytes: number): boolean {
     // A host may answer before the body has arrived: the request then counts no longer, and must evict no other.
     if (!this.#requests.includes(request)) return false;
-    // Before `#makeRoom`: if the client has gone, it may evict this very request, and subtract its bytes.
+    // Before `#makeRoom`: if the client has gone, it may evict this very request, and subtract its bytes. The result then no
+    // longer matters.
     request.bytes += bytes;
     this.#bytes += bytes;
     if (this.#makeRoom()) return true;

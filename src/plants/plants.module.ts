@@ -62,7 +62,7 @@ const optionProviders: FactoryProvider[] = [
   },
 ];
 
-/** `POST /plants` for any Nest application. Nothing in this module acts on other routes. */
+/** `POST /plants` for any Nest application. Nothing in this module changes other routes. */
 @Module({
   controllers: [PlantsController],
   providers: [

@@ -38,7 +38,7 @@ type State =
  * | the refusal of | takes this way                                                                                |
  * |----------------|-----------------------------------------------------------------------------------------------|
  * | a request      | that of any answer: `send`                                                                    |
- * | its body       | the same: `refuseBody` lets `readBody` throw it                                               |
+ * | its body       | the same: `refuseBody` of the request lets `readBody` throw it                                |
  * | other input    | the end of the queue; `#proceed` writes it, even while the client reads the answer before it  |
  */
 export class ClientConnection implements Occupant {
@@ -66,7 +66,7 @@ export class ClientConnection implements Occupant {
     // Ignores errors: `close` follows. For CONNECT, Node has removed its own listener.
     socket.on('error', () => undefined);
     socket.on('close', () => clearTimeout(this.#timer));
-    this.#headClock = new HeadClock(socket, timeout, () => this.refuseInput(new ContractException(408)));
+    this.#headClock = new HeadClock(socket, timeout, () => this.refuseLatest(new ContractException(408)));
     // Input waits while requests wait, or chunks that nothing reads: both occupy memory.
     this.#input = new ClientInput(
       socket,
@@ -111,11 +111,11 @@ export class ClientConnection implements Occupant {
     const refusal = refusalFor(error);
     // Not an error of the parser: the connection has failed.
     if (refusal === undefined) this.socket.destroy();
-    else this.refuseInput(refusal);
+    else this.refuseLatest(refusal);
   }
 
-  /** Refuses what has arrived last: a request whose body is not complete, or input that is not a request. */
-  refuseInput(refusal: ContractException): void {
+  /** Refuses what arrives now: the body of the last request if that is not complete, or input that is not a request. */
+  refuseLatest(refusal: ContractException): void {
     if (this.#isEnding()) return;
     const last = this.#queue.at(-1) ?? this.#state.response;
     if (last instanceof PublicResponse && !last.req.complete) last.req.refuseBody(refusal);
@@ -135,11 +135,14 @@ export class ClientConnection implements Occupant {
       // The last answer: it need not wait until the client has read the one before it.
       writeRefusal(this.socket, next);
       this.#close();
-    } else if (next instanceof PublicResponse && name === 'waiting' && !this.socket.destroyed) {
+      return;
+    }
+    if (next instanceof PublicResponse && name === 'waiting' && !this.socket.destroyed) {
       this.#queue.shift();
-      // May answer, and so call this function, before it returns.
+      // May answer before it returns, and so call this function, which may close the connection.
       this.#run(next);
     }
+    // If the request has closed the connection meanwhile, its input is discarded already, and this changes nothing.
     this.#input.readOrPause();
   }
 
@@ -167,12 +170,12 @@ export class ClientConnection implements Occupant {
   }
 
   /** Starts the timer of the body of the request that runs. Sends 100 Continue if the client waits for that. */
-  beginBody(): void {
+  startBodyTimer(): void {
     const { response } = this.#state;
     if (response === undefined || response.req.complete) return;
     if (response.awaitsContinue) response.writeContinue();
     this.#startTimer(this.timeout, () => {
-      if (!response.req.complete) this.refuseInput(new ContractException(408));
+      if (!response.req.complete) response.req.refuseBody(new ContractException(408));
     });
   }
 

@@ -38,12 +38,12 @@ export class ClientInput {
    */
   discard(): void {
     const { socket } = this;
-    // The order matters. Node's own listener for `resume` (`onSocketResume`) was added first, and makes the socket read again.
-    // Ours then takes the socket from the parser: Node ends its parsing when a listener for `data` is added
+    // 3. This listener takes the socket from the parser: Node ends its parsing when a listener for `data` is added
     // (`socketListenerWrap`), as in an upgrade.
     socket.once('resume', () => socket.removeAllListeners('data').on('data', () => undefined));
-    // Only a paused socket emits `resume`.
+    // 1. Only a paused socket emits `resume`.
     socket.pause();
+    // 2. Node's own listener for `resume` (`onSocketResume`), which was added first, makes the socket read again.
     socket.resume();
   }
 }

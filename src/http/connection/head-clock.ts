@@ -29,7 +29,7 @@ export class HeadClock {
   /** Stops the clock: the headers are complete. */
   headArrived(): void {
     clearTimeout(this.#timer);
-    this.#beginInterval();
+    this.#forgetEarlierPauses();
   }
 
   /** Called when Node reports a late head, and when a further timeout is over. */
@@ -37,15 +37,15 @@ export class HeadClock {
     // A timer would keep the process alive.
     if (this.socket.destroyed) return;
     if (this.#wasPaused) {
-      this.#beginInterval();
+      this.#forgetEarlierPauses();
       this.#timer = setTimeout(() => this.headIsLate(), this.timeout);
     } else {
       this.refuse();
     }
   }
 
-  #beginInterval(): void {
-    // The pause may have begun earlier, and go on.
+  #forgetEarlierPauses(): void {
+    // A pause may have begun earlier, and go on.
     this.#wasPaused = this.socket.isPaused();
   }
 }

@@ -63,7 +63,7 @@ export class PublicServer {
       response.awaitsContinue = true;
       accept(request, response);
     });
-    node.on('connect', ({ socket }) => this.#clients.get(socket)?.refuseInput(new ContractException(400)));
+    node.on('connect', ({ socket }) => this.#clients.get(socket)?.refuseLatest(new ContractException(400)));
     // Errors of TLS handshakes cause this event, too: their sockets belong to no client.
     node.on('clientError', (error: ParserError, socket) => this.#clients.get(socket as Socket)?.acceptError(error));
     return node;
@@ -130,7 +130,7 @@ export class PublicServer {
     this.#places.take(client);
     this.#clients.set(socket, client);
     socket.once('close', () => this.#clients.delete(socket));
-    if (!hasRoom) client.refuseInput(new ContractException(503));
+    if (!hasRoom) client.refuseLatest(new ContractException(503));
   }
 }
 

@@ -1,37 +1,37 @@
 import { randomUUID } from 'node:crypto';
 import { IncomingMessage } from 'node:http';
 import type { ContractException } from '../../contract/contract.exception.js';
+import type { RefuseBody, TimedBody } from '../../plants/pipes/read-body.js';
 import type { Answer, PublicResponse } from './public-response.js';
 
 /** X-Request-Id values that can be logged as they are. */
 const REQUEST_ID = /^[\w.~-]{1,128}$/;
 
 /**
- * W3C Trace Context §3.2.2: version, trace-id, parent-id and flags. `00.{54}` excludes version 00 with anything behind them,
- * which later versions may add.
+ * W3C Trace Context §3.2.2: version, trace-id, parent-id and flags, such as `00-<32 digits>-<16 digits>-01`. Later versions may
+ * add something behind these 55 characters. Version 00 must not: `00.{54}` matches it with one character more.
  */
 const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-[\da-f]{2}(?:-.*)?$/;
 
 const CLOSE = /(?:^|,)\s*close\s*(?:,|$)/i;
 const KEEP_ALIVE = /(?:^|,)\s*keep-alive\s*(?:,|$)/i;
 
-type RefuseBody = (refusal: ContractException) => void;
-
 /** The part of ClientConnection that a request and its response use. */
 interface Client {
-  beginBody(): void;
+  startBodyTimer(): void;
   send(response: PublicResponse, answer: Answer): void;
 }
 
 /** A request on the public port. */
-export class PublicRequest extends IncomingMessage {
+export class PublicRequest extends IncomingMessage implements TimedBody {
   /** The address that a trusted proxy names, otherwise the peer's. Set when the request runs. */
   clientAddress: string | undefined;
   /** Set when the connection takes the request. */
   client!: Client;
   /** Why the body will not be complete. */
   #refusal: ContractException | undefined;
-  #onRefused: RefuseBody | undefined;
+  /** Refuses the reading of the body, once that has begun. */
+  #refuseReading: RefuseBody | undefined;
   #id: string | undefined;
 
   /** True if there is a body, and a part of it may still arrive, or nothing has begun to read it. */
@@ -76,20 +76,15 @@ export class PublicRequest extends IncomingMessage {
     return this.headers['transfer-encoding'] !== undefined;
   }
 
-  /**
-   * Begins the time of the body.
-   *
-   * @param refuse called if the body will not be complete; at once, if that is known already
-   */
   beginBody(refuse: RefuseBody): void {
-    this.#onRefused = refuse;
-    if (this.#refusal === undefined) this.client.beginBody();
+    this.#refuseReading = refuse;
+    if (this.#refusal === undefined) this.client.startBodyTimer();
     else refuse(this.#refusal);
   }
 
   /** Refuses the body, which will not be complete. The refusal then takes the usual way of an answer. */
   refuseBody(refusal: ContractException): void {
     this.#refusal ??= refusal;
-    this.#onRefused?.(this.#refusal);
+    this.#refuseReading?.(this.#refusal);
   }
 }

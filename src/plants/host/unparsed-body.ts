@@ -13,8 +13,12 @@ type Request = IncomingMessage & { [HIDDEN]?: IncomingHttpHeaders };
 
 type Middleware = (request: IncomingMessage, response: unknown, next: () => void) => void;
 
-/** The adapter of an application. That of the service has no body parsers, and says so. */
-type Adapter = AbstractHttpAdapter & { readonly hasBodyParsers?: boolean };
+/** The adapter of an application without body parsers: the service. */
+export interface WithoutBodyParsers {
+  readonly hasBodyParsers: false;
+}
+
+type Adapter = AbstractHttpAdapter & Partial<WithoutBodyParsers>;
 
 /**
  * Returns middleware that keeps the application's body parsers away from `POST /plants`. PlantsModule then reads the body

@@ -13,8 +13,8 @@ import { bodyTooLarge, readBody } from './read-body.js';
 type HostResponse = ServerResponse | { readonly raw: ServerResponse };
 
 /**
- * Returns the context of the request. A host's own global pipe runs first, and may copy objects, such as one that trims
- * texts. It passes functions on unchanged.
+ * Returns the context of the request: a pipe gets only a value, but this one needs the request and its response. It is a
+ * function, because a host's own global pipe runs first, and may copy objects, such as one that trims texts.
  */
 type LazyContext = () => ExecutionContext;
 

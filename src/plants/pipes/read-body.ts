@@ -5,10 +5,17 @@ import { type ChargeBody, clientHasGone } from '../admission.js';
 /** Minimum bytes of a buffer for a body that arrives in parts. */
 const MIN_CAPACITY = 1_024;
 
-/** A request of the service, see PublicRequest, or of a host. */
-interface BodyRequest extends IncomingMessage {
-  /** Begins the time of the body. Calls `refuse` if the body will not be complete. */
-  beginBody?(refuse: (refusal: ContractException) => void): void;
+/** Refuses a body that will not be complete. */
+export type RefuseBody = (refusal: ContractException) => void;
+
+/** A request whose body must arrive in time: one of the service. Requests of a host are Node's own. */
+export interface TimedBody {
+  /**
+   * Begins the time of the body.
+   *
+   * @param refuse called if the body will not be complete; at once, if that is known already
+   */
+  beginBody(refuse: RefuseBody): void;
 }
 
 /**
@@ -17,12 +24,16 @@ interface BodyRequest extends IncomingMessage {
  * @param maxLength the value of Content-Length; the limit if the body is chunked
  * @throws {ContractException} 413 if the body is too large, 503 if there is no room for it, 400 or 408 if it is incomplete
  */
-export async function readBody(request: BodyRequest, maxLength: number, chargeBody: ChargeBody): Promise<Uint8Array> {
+export async function readBody(
+  request: IncomingMessage & Partial<TimedBody>,
+  maxLength: number,
+  chargeBody: ChargeBody,
+): Promise<Uint8Array> {
   // The client may have gone while the guard ran.
   if (request.destroyed) throw clientHasGone();
   const body = new BodyBuffer(maxLength, chargeBody);
   return new Promise((resolve, reject) => {
-    const refuse = (refusal: ContractException): void => {
+    const refuse: RefuseBody = (refusal) => {
       // The rest is discarded, because a client reads the answer only when it has sent everything.
       request.off('data', add).resume();
       // The listeners keep the body, and so the bytes, until the connection ends.
