@@ -68,7 +68,7 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     // first. A host may also pass the request on to another route, which requires another scope.
     if (principalOf(request) === undefined) await super.canActivate(context);
     const principal = principalOf(request);
-    // AuthGuard has passed a request without a principal.
+    // AuthGuard returns only true, so the principal itself is the proof that handleRequest has passed the request.
     if (principal === undefined) this.#refuse(context);
     this.#authorize(context, principal);
     return true;

@@ -24,7 +24,15 @@ const MAX_ADMITTED = 20;
 /** Milliseconds after which keys are reloaded: less than the promised five minutes, because a reload may take seconds. */
 const MAX_AGE = 240_000;
 
-/** A reload of the keys. */
+/**
+ * A reload of the keys.
+ *
+ * | state     | a request whose key is unknown                               | otherwise, the next reload begins |
+ * |-----------|--------------------------------------------------------------|-----------------------------------|
+ * | running   | waits for it, or gets error 503 if too many do               | never                             |
+ * | succeeded | gets error 401 for a second; then it begins the next reload  | after four minutes                |
+ * | failed    | gets error 503 for a second; then it begins the next reload  | at the next check of its age      |
+ */
 class Reload {
   state: 'running' | 'succeeded' | 'failed' = 'running';
   /** Resolves when the reload has ended. */

@@ -55,10 +55,10 @@ async function run(file = '-', { format = formatOf(file), rejects, json }: Impor
   const input = file === '-' ? openStdin() : await openFile(file);
   const reader = await createReader(format, configuration.bodyLimit + LONGER_ID);
   const rejected = Rejects.open(rejects, reader);
-  const repository = await openOrCreateStore(configuration);
   const counts: Counts = { created: 0, repeated: 0, conflict: 0, rejected: 0 };
   const goOn = rejects === undefined ? GO_ON : GO_ON_WITH_REJECTS;
   onInterruption(() => `${describe(counts)}; ${goOn}`);
+  const repository = await openOrCreateStore(configuration);
   try {
     const store = await createRowStore(repository, counts, (row, reason) => rejected.add(row, reason));
     for await (const rows of withProgress(reader.rows(input), 'rows')) await store.add(rows);

@@ -14,6 +14,7 @@ export function configure(command: Command): void {
         'The file is that of ACCESS_TOKENS_FILE, from the environment or .env; by default it is beside the data.',
     )
     .helpCommand(false)
+    .configureHelp({ showGlobalOptions: true })
     .option('--file <path>', 'the file of tokens')
     .addHelpText('after', '\nExample:\n  plant-store token create --name ci --expires 90d');
   command

@@ -20,8 +20,8 @@ export function configure(command: Command): void {
 
 async function run(options: ReportOptions): Promise<void> {
   const configuration = loadConfiguration();
-  const snapshot = await openExistingSnapshot(configuration);
   onInterruption(() => RUN_AGAIN);
+  const snapshot = await openExistingSnapshot(configuration);
   const hash = createHash('sha256');
   let plants = 0;
   try {

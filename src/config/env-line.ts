@@ -2,9 +2,9 @@
 const WRONG: readonly { readonly form: RegExp; readonly fault: string }[] = [
   // `PORT 8080`: neither a variable nor blank nor a comment.
   { form: /^(?![^=#]+=|\s*(?:#|$))/, fault: 'must be a variable such as PORT=8080, or begin with #' },
-  // `A="b`: the value would take the variables of other lines.
+  // `A="b`, unlike `A="b"`: the value would take the variables of other lines.
   { form: /^[^=#]+=\s*(["'`])(?!.*\1)/s, fault: 'has a value whose quotation mark does not close' },
-  // `A="b" c`: Node drops the text. A comment may follow.
+  // `A="b" c`, unlike `A="b" # c`: Node drops the text.
   {
     form: /^[^=#]+=\s*(["'`])(?:(?!\1).)*\1(?!\s*(?:#|$))/s,
     fault: 'has text behind the closing quotation mark of its value',

@@ -21,8 +21,13 @@ const MAX_SHARED_WRITE = 4_096;
 const MAX_WAITING = 16_777_216;
 
 /**
- * Creates a stream that writes to stdout in the background. At exit, it writes the lines that wait, as far as the reader
- * takes them at once.
+ * Creates a stream that writes to stdout in the background. At exit, it writes the lines that wait:
+ *
+ * | at exit                                | what happens                                                             |
+ * |----------------------------------------|--------------------------------------------------------------------------|
+ * | the reader takes all lines at once     | all are written                                                          |
+ * | the reader has stopped, or is slow     | those that it does not take are lost: no signal could end a wait for it  |
+ * | the last write has failed              | all are lost: sonic-boom 4 would repeat the write on this thread for ever |
  *
  * @param options.isShared true if other processes write to the same stdout
  */
@@ -45,7 +50,6 @@ export function createBackgroundStream({ isShared }: { readonly isShared: boolea
   process.prependListener('exit', () => {
     isExiting = true;
     try {
-      // After a failure, as on a full disk, `flushSync` of sonic-boom 4 would repeat the write on this thread for ever.
       if (hasFailed) stream.destroy();
       else stream.flushSync();
     } catch {

@@ -70,6 +70,7 @@ export class CsvReader implements RowReader {
   async *rows(input: AsyncIterable<Buffer>): AsyncGenerator<Row[]> {
     let isLineEnded = false;
     for await (const chunk of withoutByteOrderMark(input)) {
+      // csv-parse parses the chunk before `write` returns.
       this.#parser.write(chunk);
       yield this.#parsed().flatMap((record) => this.#read(record, false));
       if (this.#parser.errored !== null) break;
