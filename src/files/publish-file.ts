@@ -50,27 +50,17 @@ async function publish<Result>(
     createsDirectory ? existingDirectory(directory) : directory,
     `${basename(target)}.${randomUUID()}`,
   );
-  const removeDraft = (): void => {
-    // rmSync refuses a name that is too long, even with `force`.
-    for (const file of endings.map((ending) => draft + ending)) if (existsSync(file)) rmSync(file);
-  };
-  // If a signal ends the program, `finally` does not run.
-  process.once('exit', removeDraft);
-  let result: Result;
-  try {
-    result = await write(draft);
-    // Asynchronous, so that a signal can arrive while the disk is busy.
-    const handle = await open(draft, 'r+');
-    await handle.sync().finally(() => handle.close());
+  const drafts = endings.map((ending) => draft + ending);
+  const result = await removingAfterwards(drafts, async () => {
+    const written = await write(draft);
+    await sync(draft);
     // Made last, so that a draft that fails leaves no directory.
     if (createsDirectory) makeDirectory(directory);
     assertFree();
     // Unlike a rename, a link does not replace a file that another process has created.
     linkSync(draft, target);
-  } finally {
-    removeDraft();
-    process.off('exit', removeDraft);
-  }
+    return written;
+  });
   try {
     syncDirectory(directory);
   } catch (error) {
@@ -78,6 +68,28 @@ async function publish<Result>(
     throw error;
   }
   return result;
+}
+
+/** Does the work, and then removes the files that are there. */
+async function removingAfterwards<Result>(files: readonly string[], work: () => Promise<Result>): Promise<Result> {
+  const remove = (): void => {
+    // rmSync refuses a name that is too long, even with `force`.
+    for (const file of files) if (existsSync(file)) rmSync(file);
+  };
+  // If a signal ends the program, `finally` does not run.
+  process.once('exit', remove);
+  try {
+    return await work();
+  } finally {
+    remove();
+    process.off('exit', remove);
+  }
+}
+
+/** Flushes a file to disk. It is asynchronous, so that a signal can arrive while the disk is busy. */
+async function sync(file: string): Promise<void> {
+  const handle = await open(file, 'r+');
+  await handle.sync().finally(() => handle.close());
 }
 
 /** Returns true for a link that leads nowhere, too. */

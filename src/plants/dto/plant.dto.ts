@@ -66,7 +66,7 @@ function copyFields(names: readonly FieldName[], from: Readonly<NewPlantFields>,
   for (const name of names) if (from[name] !== undefined) to[name] = from[name];
 }
 
-/** Returns the messages of the decorators. */
+/** Returns the messages of the decorators. class-validator runs only here: see `isNewPlant`. */
 function describeFaults(refused: NewPlantDto): string {
   const errors = validateSync(refused, { validationError: { target: false, value: false } });
   return `${errors.flatMap(({ constraints }) => Object.values(constraints ?? {})).join('; ')}.`;
