@@ -110,6 +110,18 @@ describe('plant-store import', () => {
     expect(await run(['verify'], OTHER)).toEqual(await run(['verify']));
   });
 
+  it('says how to go on when a signal interrupts its wait for the store', async () => {
+    await directory.store([]);
+    directory.openDatabase().exec('BEGIN IMMEDIATE');
+    const running = directory.command('import', []);
+    await running.printed(/^(Waiting for the database): /m);
+
+    expect(await running.stop('SIGINT')).toBe(130);
+    expect(running.stderr).toMatch(
+      /\nplant-store: interrupted: 0 created, .+; run the same command again: it goes on .+\n$/,
+    );
+  });
+
   it('says how to go on when its store is removed meanwhile', async () => {
     await directory.store([], 'other.db');
     const running = directory.command('import', [], OTHER);

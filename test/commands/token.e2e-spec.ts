@@ -37,6 +37,10 @@ describe('plant-store token', () => {
     expect(readFileSync(file, 'utf8')).not.toContain('sha256:');
   });
 
+  it.each(['create', 'list', 'revoke'])('names --file in the help of %s', async (name) => {
+    expect((await token(`${name} --help`)).stdout).toContain('\n  --file <path> ');
+  });
+
   it('prints its results as JSON', async () => {
     expect(JSON.parse((await token('create --name ci --expires never --json')).stdout)).toEqual({
       name: 'ci',

@@ -117,7 +117,8 @@ describe('An error of PostgreSQL', () => {
   });
 
   it('leaves the connection idle if only the statement failed', () => {
-    for (const code of ['40001', '40P01', '55P03', '57014']) expect(connectionAfter(errorOf(code))).toBe('idle');
+    for (const code of ['40001', '40P01', '55P03', '57014', '0A000', '42883'])
+      expect(connectionAfter(errorOf(code))).toBe('idle');
     for (const code of ['57P01', '08006', '25006', '53300', 'XX000'])
       expect(connectionAfter(errorOf(code))).toBe('closed');
   });
