@@ -32,6 +32,10 @@ function assertPrincipal(result: unknown): asserts result is Principal {
 /** Returns what is wrong with a principal, without its values: one of them may be the token. */
 function faultOf(result: unknown): string | undefined {
   if (typeof result !== 'object' || result === null) return `something else of type ${typeof result}`;
+  // An Error has a name, and would be a principal who may do everything: a host may return what it should throw.
+  if (result instanceof Error || types.isNativeError(result)) return 'an Error';
+  // The name of the claim in a JWT. Without `scopes`, the principal might do everything.
+  if ('scope' in result) return 'an object with scope instead of scopes';
   const { name, scopes, expires } = result as Record<keyof Principal, unknown>;
   if (typeof name !== 'string') return 'an object without a name';
   const isText = (scope: unknown): boolean => typeof scope === 'string';

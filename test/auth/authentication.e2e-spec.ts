@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { ServiceUnavailableException } from '@nestjs/common';
+import { ServiceUnavailableException, UnauthorizedException } from '@nestjs/common';
 import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/authenticated-request.js';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import { FirstKnownVerifier } from '../../src/auth/first-known-verifier.js';
@@ -199,6 +199,8 @@ describe('A verifier', () => {
     { what: 'an expiry without a time', result: { name: 'a', expires: new Date(NaN) }, words: 'an expiry that is no' },
     { what: 'no name', result: { scopes: [] }, words: 'an object without a name' },
     { what: 'a principal in an array', result: [{ name: 'a' }], words: 'an object without a name' },
+    { what: 'an error', result: new UnauthorizedException(), words: 'an Error' },
+    { what: 'scope as in a JWT', result: { name: 'a', scope: 'read' }, words: 'an object with scope instead' },
     { what: 'a text that is no reason', result: 'ok', words: 'something else of type string' },
     { what: 'true', result: true, words: 'something else of type boolean' },
     { what: 'null', result: null, words: 'something else of type object' },
