@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { Logger } from '@nestjs/common';
 import { namingVariable, OperatorError } from '../operator-error.js';
@@ -86,12 +86,17 @@ function readCertificate(certFile: string, keyFile: string): Certificate {
   };
   try {
     createSecureContext(certificate);
+    // OpenSSL accepts a certificate with a key of another type, such as RSA with EC, but no client could connect.
+    const isOwnKey = new X509Certificate(certificate.cert).checkPrivateKey(createPrivateKey(certificate.key));
+    if (isOwnKey) return certificate;
   } catch (cause) {
-    throw new OperatorError(`${certFile} and ${keyFile} must be a certificate and its private key, both PEM`, {
-      cause,
-    });
+    throw notAPair(certFile, keyFile, cause);
   }
-  return certificate;
+  throw notAPair(certFile, keyFile);
+}
+
+function notAPair(certFile: string, keyFile: string, cause?: unknown): OperatorError {
+  return new OperatorError(`${certFile} and ${keyFile} must be a certificate and its private key, both PEM`, { cause });
 }
 
 /** Returns whether both have the same certificate and the same key. */
