@@ -70,6 +70,9 @@ describe('the SQLite database', () => {
   it.each([
     ['(id INTEGER PRIMARY KEY, name TEXT)', 'table plants has no column named tag'],
     ['(id TEXT PRIMARY KEY, name TEXT, tag TEXT)', 'it has a table plants that changes values'],
+    // STRING is no type of SQLite: 007 becomes the number 7.
+    ['(id INTEGER PRIMARY KEY, name STRING, tag TEXT)', 'it has a table plants that changes values'],
+    ['(id INTEGER PRIMARY KEY, name TEXT, tag STRING)', 'it has a table plants that changes values'],
     ['(id INTEGER, name TEXT, tag TEXT, PRIMARY KEY (id, name))', 'ON CONFLICT clause does not match any PRIMARY KEY'],
     ['(id INTEGER PRIMARY KEY, name TEXT, tag TEXT, bed TEXT NOT NULL)', 'NOT NULL constraint failed: plants.bed'],
     ['(id INTEGER PRIMARY KEY, name TEXT UNIQUE, tag TEXT)', 'UNIQUE constraint failed: plants.name'],
