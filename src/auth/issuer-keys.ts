@@ -102,18 +102,25 @@ export class IssuerKeys {
    * @throws {ContractException} 503 if the key is unknown and the issuer cannot be reached, or too many requests have waited
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
-    // Loaded keys stay fresh, because `cacheMaxAge` is infinite.
-    const hasKeys = this.#keySet.fresh;
-    if (hasKeys) {
-      try {
-        return await this.#keySet(header, token);
-      } catch (error) {
-        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-      }
+    if (await this.#isUnknown(header, token)) {
+      const hasBegunBefore = this.#lastReload?.state === 'running';
+      await this.#waitForReload();
+      // A slow reload that had begun before may have fetched the keys before this one was published.
+      if (hasBegunBefore && (await this.#isUnknown(header, token))) await this.#waitForReload();
     }
-    await this.#waitForReload();
     return this.#keySet(header, token);
   };
+
+  async #isUnknown(...[header, token]: Parameters<JWTVerifyGetKey>): Promise<boolean> {
+    // Loaded keys stay fresh, because `cacheMaxAge` is infinite. Without keys, jose would fetch them.
+    if (!this.#keySet.fresh) return true;
+    try {
+      await this.#keySet(header, token);
+      return false;
+    } catch (error) {
+      return error instanceof errors.JWKSNoMatchingKey;
+    }
+  }
 
   /** Reloads the keys if that is due. */
   async reloadIfDue(): Promise<void> {
@@ -167,9 +174,11 @@ export class IssuerKeys {
     if (this.jwksUrl !== undefined) return document;
     const { issuer, jwks_uri: jwksUri } = (await document.json()) as Record<string, unknown>;
     // One issuer must not speak for another (OpenID Connect Discovery 1.0 §4.3).
-    if (issuer !== this.issuer) throw new Error(`${url} names another issuer`);
+    if (issuer !== this.issuer) throw new Error(`${nameOf(url)} names another issuer`);
     const keysUrl = URL.canParse(String(jwksUri)) ? new URL(String(jwksUri)) : undefined;
-    if (keysUrl === undefined || !isHttpsOrLoopback(keysUrl)) throw new Error(`${url} has no https URL as jwks_uri`);
+    if (keysUrl === undefined || !isHttpsOrLoopback(keysUrl)) {
+      throw new Error(`${nameOf(url)} has no https URL as jwks_uri`);
+    }
     return fetchDocument(keysUrl.href, options);
   }
 }
@@ -180,16 +189,22 @@ async function fetchDocument(url: string, options: RequestInit): Promise<Respons
   if (response.status !== 200) {
     // An unread body would keep its connection open until it is garbage-collected.
     await response.body?.cancel().catch(() => undefined);
-    throw new Error(`${url} answers with status ${response.status}`);
+    throw new Error(`${nameOf(url)} answers with status ${response.status}`);
   }
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of response.body ?? []) {
     length += chunk.length;
-    if (length > MAX_DOCUMENT) throw new Error(`${url} sends more than 1 MiB`);
+    if (length > MAX_DOCUMENT) throw new Error(`${nameOf(url)} sends more than 1 MiB`);
     chunks.push(chunk);
   }
   return new Response(Buffer.concat(chunks));
+}
+
+/** Returns a URL for the log, without the query, which may have a secret. */
+function nameOf(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return `${origin}${pathname}`;
 }
 
 /** Describes an error in one line, with its cause, where `fetch` puts the reason. */

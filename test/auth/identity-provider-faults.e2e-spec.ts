@@ -78,6 +78,29 @@ describe('An identity provider', () => {
     expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
   });
 
+  it('is asked again for a key that it has published while a slow reload went on', async () => {
+    const keys = await (await fetch(`${jwt.provider.issuer}/jwks`)).text();
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    let isFirst = true;
+    jwt.provider.reply = async (path) => {
+      if (path.includes('openid-configuration') || !isFirst) return {};
+      isFirst = false;
+      await released;
+      return { body: keys };
+    };
+    const stranger = jwt.verifier.verify(forge('invented'));
+    await until('the reload has asked for the keys', () => !isFirst);
+    jwt.provider.rotate([await newKey('RS256', 'second'), RSA]);
+    const token = await jwt.provider.token('plants:write');
+    const verified = jwt.verifier.verify(token);
+    skipSecond();
+    setImmediate(release);
+
+    expect(await verified).toMatchObject({ scopes: ['plants:write'] });
+    expect(await stranger).toBe('unknown-key');
+  });
+
   it('is asked for a new key although the clock has stepped back', async () => {
     expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
     jwt.provider.rotate([await newKey('RS256', 'second'), RSA]);
