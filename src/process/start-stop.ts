@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import cluster, { type Worker } from 'node:cluster';
+import { setTimeout as wait } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Configuration } from '../config/configuration.js';
 import { isLoopbackHost } from '../loopback-host.js';
@@ -21,6 +22,9 @@ import { readVersion } from './version.js';
 
 const logger = new Logger('PlantStore');
 
+/** Milliseconds that the first token waits for the reader of the log. */
+const LOG_TIMEOUT = 1_000;
+
 /**
  * Starts the service, which runs until a signal stops the process.
  *
@@ -40,7 +44,7 @@ async function startPrimary(configuration: Configuration): Promise<void> {
     configuration.workers > 1
       ? new ClusterService(configuration, files, repository)
       : new InProcessService(configuration, files, repository, log);
-  // Opened before the public port, so that probes see that the service starts.
+  // Opened after the store, and before the public port, so that probes see that the service starts.
   const management = await listenForOperators(service, configuration);
   const address = await service.listen(management?.port ?? 'off');
   const baseUrl = baseUrlOf(configuration, address);
@@ -58,8 +62,8 @@ async function startPrimary(configuration: Configuration): Promise<void> {
   if (notice !== undefined) service.reload();
   logStart(configuration, baseUrl, management);
   if (notice === undefined) return;
-  // Shown after the log, so that a newcomer finds it at the end of the output.
-  await log.flush();
+  // Shown after the log, so that a newcomer finds it at the end of the output. The reader of the log may have stopped.
+  await Promise.race([log.flush(), wait(LOG_TIMEOUT, undefined, { ref: false })]);
   process.stderr.write(notice);
 }
 
@@ -154,7 +158,7 @@ interface RunningParts {
 function stopPrimary(signal: NodeJS.Signals, parts: RunningParts, timeout: number): void {
   if (parts.service.isStopping) process.exit();
   setTimeout(() => {
-    logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
+    logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight may have no answer');
     process.exit();
   }, timeout);
   void stopInOrder(signal, parts);

@@ -3,7 +3,7 @@ import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { message } from '../support/http-messages.js';
 import { ask, RawClient, refusesConnections } from '../support/raw-client.js';
 import { reservePort } from '../support/ports.js';
-import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import { CURL, ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
 import { inTime, until } from '../support/until.js';
 import { HOLD, inWorkers, WORKERS } from '../support/workers.js';
@@ -75,6 +75,18 @@ describe('A service whose log cannot be written', () => {
 });
 
 describe('A service whose log is not read', () => {
+  it('still shows the first token', async () => {
+    // A pipe that is open for reading, and full.
+    const fill = 'mkfifo log && exec 3<>log && head -c 65536 /dev/zero >&3 && exec "$@" > log';
+    const service = directory.launch({ PORT: `${reservePort().port}` }, { wrapper: ['sh', '-c', fill, 'sh'] });
+
+    await service.printed(CURL);
+
+    service.signal('SIGTERM');
+    service.signal('SIGTERM');
+    expect(await statusOf(service)).toBe(0);
+  });
+
   it('ends SHUTDOWN_TIMEOUT after SIGTERM with status 0', async () => {
     const { service } = await startUnread(2 * MAX_KEPT, { SHUTDOWN_TIMEOUT: '1s' });
 
