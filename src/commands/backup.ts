@@ -27,7 +27,8 @@ async function run(target: string, options: ReportOptions): Promise<void> {
     'back up PostgreSQL with its own tools: pg_dump, or pg_basebackup',
   );
   assertFileName(target);
-  onInterruption(() => `there is no ${target}; ${RUN_AGAIN}`);
+  const endAdvice = onInterruption(() => `there is no ${target}; ${RUN_AGAIN}`);
   const plants = await backUp(file, target);
+  endAdvice();
   printSummary({ file: target, plants }, `${target} is a backup of ${counted(plants, 'plant')}`, options);
 }

@@ -21,13 +21,19 @@ export function assertFileName(name: string): void {
   if (name.endsWith('/')) throw badUsage(`${name} is the name of a directory: name a file`);
 }
 
-/** If a signal interrupts the program, prints a line that says what is stored, and how to go on. */
-export function onInterruption(describe: () => string): void {
-  process.once('exit', (status) => {
+/**
+ * If a signal interrupts the program, prints a line that says what is stored, and how to go on.
+ *
+ * @returns a function that ends this, for a command that has done its work and only prints its summary
+ */
+export function onInterruption(describe: () => string): () => void {
+  const print = (status: number): void => {
     if (status === EXIT_STATUS.interrupted) {
       process.stderr.write(`plant-store: interrupted: ${withoutCredentials(describe())}\n`);
     }
-  });
+  };
+  process.once('exit', print);
+  return () => process.off('exit', print);
 }
 
 /** Prints the result of a command: words on stderr, or one line of JSON on stdout. */

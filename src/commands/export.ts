@@ -48,11 +48,14 @@ async function run(file = '-', { format = formatOf(file), json }: ExportOptions)
   assertFileName(file);
   const configuration = loadConfiguration();
   const isFile = file !== '-';
-  onInterruption(() => `${isFile ? `there is no ${file}` : 'the output is not complete'}; ${RUN_AGAIN}`);
+  const endAdvice = onInterruption(
+    () => `${isFile ? `there is no ${file}` : 'the output is not complete'}; ${RUN_AGAIN}`,
+  );
   // A progress bar would be in the way of plants that go to the terminal.
   const showsProgress = isFile || !process.stdout.isTTY;
   const chunks = encoded(configuration, format, showsProgress);
   const plants = await (isFile ? writeToFile(file, chunks) : writeToStdout(chunks));
+  endAdvice();
   const count = counted(plants, 'plant');
   const words = isFile ? `${file} has ${count}` : `${count} exported`;
   printSummary({ file: isFile ? file : undefined, plants }, words, { json, dataOnStdout: !isFile });

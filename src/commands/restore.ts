@@ -18,7 +18,8 @@ async function run(backup: string, options: ReportOptions): Promise<void> {
     loadConfiguration().databaseUrl,
     'fill a PostgreSQL database with plant-store import, or with pg_restore',
   );
-  onInterruption(() => `nothing is restored; ${RUN_AGAIN}`);
+  const endAdvice = onInterruption(() => `nothing is restored; ${RUN_AGAIN}`);
   const plants = await restore(file, backup);
+  endAdvice();
   printSummary({ file, backup, plants }, `${counted(plants, 'plant')} restored from ${backup} to ${file}`, options);
 }

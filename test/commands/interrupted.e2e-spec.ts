@@ -18,6 +18,11 @@ const HELD = importing(
     "console.error('held'); return new Promise(() => setInterval(() => undefined, 1_000)); }; syncBuiltinESMExports();",
 );
 
+/** Lets a command wait when it prints its summary on stdout, as it does if nothing reads a pipe that is full. */
+const HELD_SUMMARY = importing(
+  "process.stdout.write = () => { console.error('summary'); setInterval(() => undefined, 1_000); };",
+);
+
 /** Starts a command, and sends it a signal before it gives its file its name. Returns its exit status and stderr. */
 async function interrupt(
   [command = '', ...parameters]: readonly string[],
@@ -76,6 +81,16 @@ describe.each<{
       `held\nplant-store: interrupted: ${words}; run the same command again\n`,
     ]);
     expect(readdirSync(directory.path)).toEqual(before);
+  });
+
+  it(`says nothing when ${signal} interrupts it while it prints its summary, because the file is complete`, async () => {
+    const [name = '', ...parameters] = command;
+    const running = directory.command(name, [...parameters, '--json'], { ...variables, ...HELD_SUMMARY });
+    await running.printed(/^(summary)$/m);
+
+    expect(await running.stop(signal)).toBe(130);
+    expect(running.stderr).toBe('summary\n');
+    expect(readdirSync(directory.path)).toContain(file);
   });
 
   it('leaves an unfinished file beside its file when SIGKILL ends it, and can run again', async () => {
