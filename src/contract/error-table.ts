@@ -89,7 +89,7 @@ export const ERROR_TABLE = {
     message: 'The service failed. This is a defect of the service, not of the request.',
   },
   503: {
-    when: 'the service is overloaded, or its store or the identity provider cannot be reached in time',
+    when: 'the service is overloaded or shuts down, or its store or the identity provider cannot be reached in time',
     message: 'The service is temporarily unavailable: send the same request again after the seconds in Retry-After.',
     headers: { 'Retry-After': '1' },
   },

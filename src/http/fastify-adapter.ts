@@ -1,4 +1,5 @@
 import { METHODS, type IncomingMessage, type Server } from 'node:http';
+import { isIP } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import proxyAddress from '@fastify/proxy-addr';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -98,7 +99,9 @@ function createHandler(
   isTrusted: ReturnType<typeof proxyAddress.compile>,
 ): PublicHandler {
   return (request, response) => {
-    request.clientAddress = proxyAddress(request, isTrusted);
+    // A client may claim any text in X-Forwarded-For, if a proxy adds nothing to it.
+    const address = proxyAddress(request, isTrusted);
+    request.clientAddress = isIP(address) === 0 ? request.socket.remoteAddress : address;
     const { origin } = request.headers;
     const isAllowed = origin !== undefined && origins.has(origin);
     if (isAllowed) allowOrigin(response, origin);

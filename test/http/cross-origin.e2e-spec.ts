@@ -37,7 +37,7 @@ describe('A page of an allowed origin', () => {
     expect(answer?.headers).toMatchObject({
       ...READABLE,
       'access-control-allow-methods': 'POST',
-      'access-control-allow-headers': 'authorization, content-type, x-request-id',
+      'access-control-allow-headers': 'authorization, content-type, traceparent, tracestate, x-request-id',
       'access-control-max-age': '7200',
     });
   });

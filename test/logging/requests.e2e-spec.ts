@@ -166,9 +166,11 @@ describe('The request log', () => {
     const more = Object.entries(forwarded).map(([name, value]) => `${name}: ${value}`);
     expect(await client.ask(message({ more: ['Host: another', ...more] }))).toBe(400);
     client.socket.destroy();
+    // A proxy that adds no address to what its client claims.
+    await fetch(url, { headers: { 'X-Forwarded-For': 'no address' } });
     await service.stop();
 
     const addresses = service.stdout.match(/(?<="address":")[^"]+/g);
-    expect(addresses).toEqual(['192.0.2.1', '192.0.2.1', '192.0.2.1']);
+    expect(addresses).toEqual(['192.0.2.1', '192.0.2.1', '192.0.2.1', '127.0.0.1']);
   });
 });

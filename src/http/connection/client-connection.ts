@@ -79,7 +79,7 @@ export class ClientConnection implements Occupant {
     return this.#state.name === 'waiting' && this.#queue.length === 0;
   }
 
-  /** True while a request of a known client runs. Otherwise the connection waits for its client or an identity provider. */
+  /** True while a request of a known client runs. */
   get isInUse(): boolean {
     const { name, response } = this.#state;
     return name === 'running' && principalOf(response.req) !== undefined;
@@ -135,23 +135,22 @@ export class ClientConnection implements Occupant {
       // The last answer: it need not wait until the client has read the one before it.
       writeRefusal(this.socket, next);
       this.#close();
-      return;
-    }
-    if (next instanceof PublicResponse && name === 'waiting' && !this.socket.destroyed) {
+    } else if (next instanceof PublicResponse && name === 'waiting' && !this.socket.destroyed) {
       this.#queue.shift();
-      // May answer before it returns, and so call this function, which may close the connection.
       this.#run(next);
+    } else {
+      this.#input.readOrPause();
     }
-    // If the request has closed the connection meanwhile, its input is discarded already, and this changes nothing.
-    this.#input.readOrPause();
   }
 
   /** Runs a request: calls the handler, which answers it now or later. */
   #run(response: PublicResponse): void {
     this.#enter({ name: 'running', response });
+    this.#input.readOrPause();
     // A response emits `close` when it has ended and the client has taken it, or when its socket closes.
     response.once('close', () => this.#goOn());
     try {
+      // May answer before it returns, and so call `#proceed`.
       this.handler(response.req, response);
     } catch (error) {
       logDefect(response.req.id, error);

@@ -38,13 +38,13 @@ export class ClientInput {
    */
   discard(): void {
     const { socket } = this;
-    // 3. This listener takes the socket from the parser: Node ends its parsing when a listener for `data` is added
-    // (`socketListenerWrap`), as in an upgrade.
-    socket.once('resume', () => socket.removeAllListeners('data').on('data', () => undefined));
-    // 1. Only a paused socket emits `resume`.
+    // Only a paused socket emits `resume`, in the next tick.
     socket.pause();
-    // 2. Node's own listener for `resume` (`onSocketResume`), which was added first, makes the socket read again.
     socket.resume();
+    // Node's own listener for `resume` (`onSocketResume`), which was added first, makes the socket read again. This one then
+    // takes the socket from the parser: Node ends its parsing when a listener for `data` is added (`socketListenerWrap`), as in
+    // an upgrade.
+    socket.once('resume', () => socket.removeAllListeners('data').on('data', () => undefined));
   }
 }
 

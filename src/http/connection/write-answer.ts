@@ -27,9 +27,12 @@ export function writeAnswer(response: PublicResponse, answer: Answer, next: Next
 }
 
 /**
- * Writes an answer that no request follows. If the response ended, Node would close the socket: after `Connection: close`,
- * with a reset if the client still sends, and before a refusal, if the client has half-closed. The response emits `close` when its
- * socket closes.
+ * Writes an answer that no request follows, without ending its response. Otherwise Node would close the socket:
+ *
+ * - after `Connection: close`, with a reset if the client still sends
+ * - before a refusal, if the client has half-closed
+ *
+ * The response emits `close` when its socket closes.
  */
 function writeWithoutEnd(response: PublicResponse, content: string | Buffer | undefined): void {
   if (content === undefined) response.flushHeaders();

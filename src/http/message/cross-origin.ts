@@ -22,7 +22,7 @@ export function answerPreflight(response: PublicResponse): void {
     status: 204,
     headers: {
       'Access-Control-Allow-Methods': 'POST',
-      'Access-Control-Allow-Headers': 'authorization, content-type, x-request-id',
+      'Access-Control-Allow-Headers': 'authorization, content-type, traceparent, tracestate, x-request-id',
       'Access-Control-Max-Age': MAX_AGE,
     },
     answersPreflight: true,
