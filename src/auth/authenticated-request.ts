@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import { nodeRequest } from './node-request.js';
+import { nodeRequest } from '../node-request.js';
 import type { Principal, RefusalReason } from './token-verifier.js';
 
 /** Why the guard has refused a request; also a message of the diagnostics channel. */

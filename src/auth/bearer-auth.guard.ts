@@ -5,7 +5,7 @@ import { ERROR_TABLE } from '../contract/error-table.js';
 import { principalOf, setPrincipal, setRefusal } from './authenticated-request.js';
 import { BearerAuthOptions, isScope } from './bearer-auth-options.js';
 import { BearerRequest, STRATEGY } from './bearer.strategy.js';
-import { nodeRequest } from './node-request.js';
+import { nodeRequest } from '../node-request.js';
 import { ExpiredToken, type Principal, type RefusalReason, type VerificationResult } from './token-verifier.js';
 
 interface ScopeRequirement {
@@ -43,6 +43,9 @@ interface GuardedRequest {
  * 3. `BearerStrategy.validate` returns the result of the verifier.
  * 4. `handleRequest` gets the result, or the error of the verifier. It keeps the principal with the request, or throws.
  * 5. AuthGuard sets `user` on the BearerRequest, which nothing reads, and returns true.
+ * 6. `canActivate` reads the principal that step 4 has kept: only this proves that it has run.
+ *
+ * The exceptions are Nest's own, because on a host's routes its own filter must answer with 401 and 403.
  */
 @Injectable()
 export class BearerAuthGuard extends AuthGuard(STRATEGY) {
@@ -68,7 +71,6 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     // first. A host may also pass the request on to another route, which requires another scope.
     if (principalOf(request) === undefined) await super.canActivate(context);
     const principal = principalOf(request);
-    // AuthGuard returns only true, so the principal itself is the proof that handleRequest has passed the request.
     if (principal === undefined) this.#refuse(context);
     this.#authorize(context, principal);
     return true;
@@ -133,7 +135,7 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     throw new UnauthorizedException(ERROR_TABLE[401].message);
   }
 
-  /** Sets the header here, because on a host's routes, Nest's own filter answers, which sets no headers. */
+  /** Sets the header here: a host's filter sets no headers. */
   #setChallenge(context: ExecutionContext, error: string): void {
     const response = context.switchToHttp().getResponse<unknown>();
     this.adapterHost.httpAdapter.setHeader(response, 'WWW-Authenticate', `${this.#challenge}${error}`);

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
-import { nodeRequest } from './node-request.js';
+import { nodeRequest } from '../node-request.js';
 import { checkResult } from './check-result.js';
 import { isBearerToken, type TokenVerifier, type VerificationResult } from './token-verifier.js';
 

@@ -107,11 +107,9 @@ export class Admission {
   #charge(request: AdmittedRequest, bytes: number): boolean {
     // A host may answer before the body has arrived: the request then counts no longer, and must evict no other.
     if (!this.#requests.includes(request)) return false;
-    // Before `#makeRoom`: if the client has gone, it may evict this very request, and subtract its bytes. The result then no
-    // longer matters.
     request.bytes += bytes;
     this.#bytes += bytes;
-    if (this.#makeRoom()) return true;
+    if (this.#makeRoom(request)) return true;
     this.#stopCounting(request);
     return false;
   }
@@ -124,13 +122,17 @@ export class Admission {
     this.#bytes -= request.bytes;
   }
 
-  /** Evicts the oldest finished requests until the totals are within the limits. Returns false if too few are finished. */
-  #makeRoom(): boolean {
+  /**
+   * Evicts the oldest finished requests until the totals are within the limits. Returns false if too few are finished.
+   *
+   * @param charged the request that needs the room, which is not evicted
+   */
+  #makeRoom(charged?: AdmittedRequest): boolean {
     while (this.#requests.length > MAX_REQUESTS || this.#bytes > this.#maxBytes) {
-      const request = this.#requests.find(({ answer }) => isFinished(answer));
+      const request = this.#requests.find((admitted) => admitted !== charged && isFinished(admitted.answer));
       if (request === undefined) return false;
-      // Otherwise the operating system has the whole answer, and only `close` is still to come: for a last answer, it comes
-      // when the client closes its side.
+      // If nothing waits, the operating system has the whole answer, and only `close` is still to come: for a last answer, it
+      // comes when the client closes its side.
       if (request.answer.writableLength > 0) request.answer.destroy();
       this.#stopCounting(request);
     }

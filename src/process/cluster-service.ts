@@ -152,7 +152,7 @@ export class ClusterService extends Service {
       const changed = changedVariable(this.configuration, loadConfiguration());
       if (changed !== undefined) return `${changed} has changed: restart the service, or change it back`;
       await this.repository.check?.();
-      this.files.reloadOrThrow();
+      this.files.assertNewWorkerCanStart();
       return undefined;
     } catch (error) {
       return (error as Error).message;

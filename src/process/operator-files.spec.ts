@@ -55,8 +55,8 @@ describe('The files of a worker that replaces another one', () => {
     writeFileSync(file('tls.key'), readPem('first.key'), { mode: 0o600 });
     const files = new OperatorFiles(configuration);
 
-    expect(() => files.reloadOrThrow()).not.toThrow();
+    expect(() => files.assertNewWorkerCanStart()).not.toThrow();
     writeFileSync(file('tls.crt'), readPem('second.crt'));
-    expect(() => files.reloadOrThrow()).toThrow('TLS_CERT_FILE and TLS_KEY_FILE');
+    expect(() => files.assertNewWorkerCanStart()).toThrow('TLS_CERT_FILE and TLS_KEY_FILE');
   });
 });

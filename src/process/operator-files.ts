@@ -31,12 +31,12 @@ export class OperatorFiles {
   }
 
   /**
-   * Reads the files again, before a replacement worker starts. The ended worker had their contents in memory; the new one
-   * must read them.
+   * Checks the files before a replacement worker starts. The ended worker had their contents in memory; the new one must read
+   * them.
    *
    * @throws {OperatorError} if a worker could not use the files, or would know no token
    */
-  reloadOrThrow(): void {
+  assertNewWorkerCanStart(): void {
     this.#tokenFile?.load();
     if (this.tokens.count === 0 && this.configuration.jwtIssuer === undefined) {
       throw new OperatorError(

@@ -1,6 +1,4 @@
 import { UnusableDatabaseError } from './engine-errors.js';
-import { errorMessage, unavailableError } from './error-messages.js';
-import { type PlantSnapshot, RepositoryUnavailableError } from './plant-repository.js';
 
 /** The state of the service's tables in a database. */
 export interface SchemaState {
@@ -25,23 +23,4 @@ export function assertUsableSchema({ hasPlants, version }: SchemaState, current:
   if (version > 0 && !hasPlants) {
     throw new UnusableDatabaseError(`${NO_TABLE} any more; restore a backup, or name another database`);
   }
-}
-
-/**
- * Returns the snapshot that a running store takes, whose table must be there.
- *
- * @param taken see `Engine.snapshot`
- * @param database as the operator names it, without a password
- * @throws {RepositoryUnavailableError} when there is no snapshot
- */
-export async function requireSnapshot(
-  taken: Promise<PlantSnapshot | undefined>,
-  database: string,
-): Promise<PlantSnapshot> {
-  const snapshot = await taken.catch((error: unknown) => {
-    // The message names the database already.
-    throw new RepositoryUnavailableError(errorMessage(error), { cause: error });
-  });
-  if (snapshot === undefined) throw unavailableError('open', NO_TABLE, { database });
-  return snapshot;
 }

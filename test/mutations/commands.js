@@ -492,4 +492,14 @@ export default [
     test: 'store is removed meanwhile',
     isBuilt: true,
   },
+  {
+    name: 'commands: interruption of a summary',
+    reason: 'The file is complete, so the command must not say that there is none.',
+    file: 'src/commands/backup.ts',
+    find: 'endAdvice();',
+    replace: 'void endAdvice;',
+    spec: 'test/commands/interrupted',
+    test: 'while it prints its summary',
+    isBuilt: true,
+  },
 ];

@@ -446,8 +446,8 @@ export default [
     reason:
       'A request is in flight until its client has taken the answer, and not until the client has closed its side.',
     file: ADMISSION,
-    find: '=> isFinished(answer)',
-    replace: '=> isFinished(answer) && answer.writableLength > 0',
+    find: 'isFinished(admitted.answer)',
+    replace: 'isFinished(admitted.answer) && admitted.answer.writableLength > 0',
     spec: 'test/http/connection-endings',
     test: 'close their side later',
   },

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { createParamDecorator, type ExecutionContext, Injectable, type PipeTransform } from '@nestjs/common';
-import { nodeRequest } from '../../auth/node-request.js';
+import { nodeRequest } from '../../node-request.js';
 import { ContractException } from '../../contract/contract.exception.js';
 import { Admission } from '../admission.js';
 import type { NewPlantDto } from '../dto/plant.dto.js';

@@ -10,7 +10,7 @@ import {
   type StoredPlant,
 } from '../plant-repository.js';
 import { Outage } from '../outage.js';
-import { requireSnapshot } from '../schema-state.js';
+import { requireSnapshot } from '../require-snapshot.js';
 import { describePostgresError, isTransient, postgresFailure } from './errors.js';
 import type { PostgresPool } from './pool.js';
 import { retryInTime } from './retry-in-time.js';

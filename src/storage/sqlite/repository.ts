@@ -10,7 +10,7 @@ import {
 } from '../plant-repository.js';
 import { retry } from '../retry.js';
 import { Outage } from '../outage.js';
-import { requireSnapshot } from '../schema-state.js';
+import { requireSnapshot } from '../require-snapshot.js';
 import { describeSqliteError, isTransient, sqliteFailure } from './errors.js';
 import type { FilesInPlace } from './files-in-place.js';
 import { leaveOpen } from './leave-open.js';
