@@ -78,11 +78,11 @@ describe('A service whose log is not read', () => {
   it('still shows the first token', async () => {
     // A pipe that is open for reading, and full.
     const fill = 'mkfifo log && exec 3<>log && head -c 65536 /dev/zero >&3 && exec "$@" > log';
-    const service = directory.launch({ PORT: `${reservePort().port}` }, { wrapper: ['sh', '-c', fill, 'sh'] });
+    const variables = { PORT: `${reservePort().port}`, SHUTDOWN_TIMEOUT: '1s' };
+    const service = directory.launch(variables, { wrapper: ['sh', '-c', fill, 'sh'] });
 
     await service.printed(CURL);
 
-    service.signal('SIGTERM');
     service.signal('SIGTERM');
     expect(await statusOf(service)).toBe(0);
   });
