@@ -60,7 +60,11 @@ export function createBackgroundStream({ isShared }: { readonly isShared: boolea
   stream.on('error', () => (hasFailed = true));
   stream.on('write', () => (hasFailed = false));
   const bytes = stream as unknown as { write(line: Uint8Array): boolean };
-  return { write: (line) => bytes.write(Buffer.from(line)), flush: (done) => stream.flush(done) };
+  return {
+    write: (line) => bytes.write(Buffer.from(line)),
+    // During a write, sonic-boom 4.2 calls back when that has ended: the second call writes the lines that came meanwhile.
+    flush: (done) => stream.flush(() => stream.flush(done)),
+  };
 }
 
 /**
