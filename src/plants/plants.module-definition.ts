@@ -42,9 +42,13 @@ export interface PlantsModuleOptions {
     | undefined;
   /**
    * Called at most once for each plant that was created, when the plant is durable; not for a plant that existed already. An
-   * error is logged and changes no answer. This is not a queue: a crash after the commit, a lost answer of the database, or on
-   * PostgreSQL another plant of the same batch that the database refuses, loses the call. Give each call a timeout: until the call ends, the plant counts towards the limits, and `app.close()`
-   * waits. If a call never ends, the application never closes.
+   * error is logged and changes no answer.
+   *
+   * This is not a queue. A crash after the commit, or a lost answer of the database, loses the call. On PostgreSQL, so does
+   * another plant of the same batch that the database refuses.
+   *
+   * Give each call a timeout: until the call ends, the plant counts towards the limits, and `app.close()` waits. If a call never
+   * ends, the application never closes.
    */
   readonly onPlantCreated?: PlantCreatedListener | undefined;
 }
