@@ -1,8 +1,10 @@
 import { dirname, resolve } from 'node:path';
 import { badUsage, OperatorError } from '../operator-error.js';
 
-/** The advice if the process, or the system, has no more file descriptors. */
 const TOO_MANY_FILES = 'too many files are open, so raise the limit of the process, such as LimitNOFILE= of systemd';
+
+/** Advice about errors of opening a file, by their codes: the process, or the system, has no more file descriptors. */
+const OPENING_ADVICE: Readonly<Record<string, string>> = { EMFILE: TOO_MANY_FILES, ENFILE: TOO_MANY_FILES };
 
 /**
  * Turns an error of the system, after reading a file failed, into one for the operator. Returns other errors as they are.
@@ -13,11 +15,8 @@ export function explainReadError(file: string, cause: unknown, ifMissing = 'name
   const code = systemCodeOf(cause);
   if (code === undefined) return cause;
   if (code === 'ENOENT' || code === 'ENOTDIR') return badUsage(`there is no file ${file}: ${ifMissing}`, cause);
-  const isFull = code === 'EMFILE' || code === 'ENFILE';
-  return badUsage(
-    `${file} cannot be read (${code}): ${isFull ? TOO_MANY_FILES : 'this user must be able to read it'}`,
-    cause,
-  );
+  const advice = OPENING_ADVICE[code] ?? 'this user must be able to read it';
+  return badUsage(`${file} cannot be read (${code}): ${advice}`, cause);
 }
 
 /** The advice if `publishFile` could write the draft, but not link it. */
@@ -25,13 +24,12 @@ const NO_LINKS = 'its file system must support hard links, so name a file on ano
 
 const FULL_DISK = 'its disk is full, so free some room, or name a file on another disk';
 
-/** Advice about errors of the system, by their codes. */
+/** Advice about errors of writing a file, by their codes. */
 const ADVICE: Readonly<Record<string, string>> = {
+  ...OPENING_ADVICE,
   EDQUOT: FULL_DISK,
   EFBIG: 'it would be longer than the limit of this user or of the file system',
   EISDIR: 'it is a directory, so name a file',
-  EMFILE: TOO_MANY_FILES,
-  ENFILE: TOO_MANY_FILES,
   ENAMETOOLONG: 'its name is too long, so name it shorter',
   ENOSPC: FULL_DISK,
   EPIPE: 'its reader has ended',
