@@ -1,2 +1,2 @@
-/** How often a property runs, compared with the sample of `npm test`: mutations.yml sets it to more once a week. */
+/** How often a property runs, compared with the sample of `npm test`: properties.yml sets it to more once a week. */
 export const RUNS = Number(process.env.RUNS ?? 1);
