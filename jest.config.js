@@ -11,10 +11,7 @@ const project = {
   transform: { '\\.ts$': '<rootDir>/test/support/typescript-transform.js' },
 };
 
-/**
- * Specs that depend on the store run on both engines; `test/support/store.ts` reads ENGINE. Those that depend on the
- * processes of the service run with workers, too; `test/support/workers.ts` reads WORKERS.
- */
+/** Specs that depend on the store run on both engines; `test/support/store.ts` reads ENGINE. */
 export default {
   projects: [
     {
@@ -37,16 +34,6 @@ export default {
       globalSetup: '<rootDir>/test/support/postgres-setup.js',
       globalTeardown: '<rootDir>/test/support/postgres-teardown.js',
       setupFilesAfterEnv: ['<rootDir>/test/support/postgres-hooks.ts'],
-    },
-    {
-      ...project,
-      displayName: 'workers',
-      testMatch: [
-        '<rootDir>/test/storage/crash.e2e-spec.ts',
-        '<rootDir>/test/http/{memory,overload}.e2e-spec.ts',
-        '<rootDir>/test/process/unread-log.e2e-spec.ts',
-      ],
-      globals: { WORKERS: 2 },
     },
   ],
   // Half of the time, a test waits: for a disk, a process, or a time limit of the service.

@@ -1,13 +1,11 @@
-import { availableParallelism } from 'node:os';
 import { variableNames } from '../../test/support/variable-names.js';
 import { OperatorError } from '../operator-error.js';
-import { changedVariable, type Configuration, parseConfiguration } from './configuration.js';
+import { type Configuration, parseConfiguration } from './configuration.js';
 
 /** Invalid values of each variable. */
 const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   HOST: ['two words', 'http://localhost', 'localhost:3000', '127.0.0.1:3000'],
   PORT: ['http', '65536', '-1'],
-  WORKERS: ['0', '65', 'all'],
   BASE_PATH: ['v1', '/v1/../v2', '/v1?x=y'],
   DATABASE_URL: [
     ...['plants.db', 'sqlite:', 'sqlite: plants.db', 'sqlite:plants.db\n', 'mysql://user:secret@localhost/plants'],
@@ -129,9 +127,6 @@ describe('A valid value', () => {
     ['BASE_PATH=/', 'basePath', ''],
     ['HOST=plants.example.com', 'host', 'plants.example.com'],
     ['PORT=65535', 'port', 65_535],
-    ['WORKERS=1', 'workers', 1],
-    ['WORKERS=64', 'workers', 64],
-    ['WORKERS=auto', 'workers', Math.min(availableParallelism(), 64)],
     ['DATABASE_URL=sqlite:plants.db', 'databaseUrl', { engine: 'sqlite', name: 'sqlite:plants.db', file: 'plants.db' }],
     ['DATABASE_START_TIMEOUT=2s', 'databaseStartTimeout', 2_000],
     ['STORE_TIMEOUT=3s', 'storeTimeout', 3_000],
@@ -197,42 +192,5 @@ describe('A valid value', () => {
     ['postgres://user@localhost/plants', 'data/tokens'],
   ])('of DATABASE_URL, %s, decides that the first token is in %s', (url, file) => {
     expect(parseConfiguration({ DATABASE_URL: url }).firstTokenFile).toBe(file);
-  });
-});
-
-describe('A configuration that is read again', () => {
-  const before = parseConfiguration({ WORKERS: '2', DATABASE_URL: 'postgres://user:secret@localhost/plants' });
-
-  it.each<[string | undefined, string, Readonly<Record<string, string>>]>([
-    [undefined, 'nothing', {}],
-    [undefined, 'another password', { DATABASE_URL: 'postgres://user:new%20one@localhost/plants' }],
-    [undefined, 'more workers', { WORKERS: '3' }],
-    ['WORKERS', 'one process', { WORKERS: '1' }],
-    ['DATABASE_URL', 'another user', { DATABASE_URL: 'postgres://admin:secret@localhost/plants' }],
-    ['DATABASE_URL', 'another database', { DATABASE_URL: 'postgres://user:secret@localhost/other' }],
-    ['DATABASE_URL', 'another parameter', { DATABASE_URL: 'postgres://user:secret@localhost/plants?host=/run' }],
-    ['DATABASE_URL', 'another engine', { DATABASE_URL: 'sqlite:plants.db' }],
-    ['ACCESS_TOKENS', 'other tokens', { ACCESS_TOKENS: 'one' }],
-  ])('has changed %s with %s', (variable, _what, changes) => {
-    const now = { WORKERS: '2', DATABASE_URL: 'postgres://user:secret@localhost/plants', ...changes };
-
-    expect(changedVariable(before, parseConfiguration(now))).toBe(variable);
-  });
-});
-
-describe('Several workers', () => {
-  it('need a port and a database that they can share, and the port of the docs page', () => {
-    expect(complaintAbout({ WORKERS: '2', DATABASE_URL: 'sqlite::memory:' })).toBe(
-      'WORKERS must be 1 with a database in memory, which processes cannot share',
-    );
-    expect(complaintAbout({ WORKERS: '2', PORT: '0' })).toMatch(/^PORT must not be 0 with WORKERS, /);
-    expect(complaintAbout({ WORKERS: '2', MANAGEMENT_PORT: '0' })).toMatch(
-      /^MANAGEMENT_PORT must not be 0 with WORKERS, /,
-    );
-    const alone = { DATABASE_URL: 'sqlite::memory:', PORT: '0', MANAGEMENT_PORT: '0' };
-    expect(() => parseConfiguration(alone)).not.toThrow();
-    for (const MANAGEMENT_PORT of ['3001', 'off']) {
-      expect(() => parseConfiguration({ WORKERS: '2', MANAGEMENT_PORT })).not.toThrow();
-    }
   });
 });

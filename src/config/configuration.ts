@@ -1,8 +1,7 @@
 import { dirname, join } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
 import { badUsage, namingVariable } from '../operator-error.js';
 import { readRegularFile } from '../files/regular-file.js';
-import { type DatabaseUrl, isInMemory, SSL_MODE_RULE } from '../storage/database-url.js';
+import { type DatabaseUrl, SSL_MODE_RULE } from '../storage/database-url.js';
 import type { DatabaseOptions } from '../storage/engines.js';
 import { readEnvFile, type Variables } from './env-file.js';
 import { type Setting, type Settings, SETTINGS } from './settings.js';
@@ -48,30 +47,6 @@ export function parseConfiguration(...sources: readonly Variables[]): Configurat
     firstTokenFile: tokenFileBeside(settings.databaseUrl),
     store: { timeout: settings.storeTimeout, startTimeout: settings.databaseStartTimeout },
   };
-}
-
-/**
- * Returns the variable of a setting that has changed, so that a new worker would not serve as the others do; undefined if
- * there is none.
- */
-export function changedVariable(before: Settings, now: Settings): string | undefined {
-  const [old, current] = [settingsOfWorkers(before), settingsOfWorkers(now)];
-  const names = Object.keys(SETTINGS) as (keyof Settings)[];
-  const changed = names.find((name) => !isDeepStrictEqual(old[name], current[name]));
-  return changed === undefined ? undefined : variableOf(changed);
-}
-
-/** Returns the settings that all workers must share. Their number may change, as WORKERS=auto does with the cores. */
-function settingsOfWorkers(settings: Settings) {
-  return { ...settings, workers: settings.workers > 1, databaseUrl: withoutPassword(settings.databaseUrl) };
-}
-
-/** A password may be replaced while the service runs: it does not tell which database is used. */
-function withoutPassword(url: DatabaseUrl): string {
-  if (url.engine === 'sqlite') return url.name;
-  const bare = new URL(url.href);
-  bare.password = '';
-  return bare.href;
 }
 
 function readSettings(sources: readonly Variables[]): Settings {
@@ -128,17 +103,6 @@ function assertConsistent(settings: Settings): void {
   }
   if (databaseUrl.engine === 'postgres' && databaseUrl.lacksSslMode) {
     throw badUsage(`DATABASE_URL must have ${SSL_MODE_RULE}`);
-  }
-  if (settings.workers > 1 && isInMemory(databaseUrl)) {
-    throw badUsage('WORKERS must be 1 with a database in memory, which processes cannot share');
-  }
-  if (settings.workers > 1 && port === 0) {
-    throw badUsage('PORT must not be 0 with WORKERS, which must all have the same port: set it to 3000, for example');
-  }
-  if (settings.workers > 1 && settings.managementPort === 0) {
-    throw badUsage(
-      'MANAGEMENT_PORT must not be 0 with WORKERS, which must know the port of the docs page: set it to 3001, for example',
-    );
   }
 }
 

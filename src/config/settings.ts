@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { DEFAULT_SCOPE, isScope } from '../auth/bearer-auth-options.js';
 import { DEFAULT_JWT_TYPE, JWT_TYPES } from '../auth/jwt-settings.js';
 import { isBearerToken } from '../auth/token-verifier.js';
@@ -33,7 +32,6 @@ export interface Setting {
   readonly mayBeInFile?: true;
 }
 
-const MAX_WORKERS = 64;
 const HOST_RULE = 'a host name or an IP address without a port or zone, for example 0.0.0.0';
 const PORT_RULE = 'a number from 0 to 65535, for example 8080';
 
@@ -68,12 +66,6 @@ const listOf = (isValue: (value: string) => boolean, rule: string) => ({
 export const SETTINGS = {
   host: { default: '127.0.0.1', read: readHost, rule: HOST_RULE },
   port: { default: 3000, read: readPort, rule: PORT_RULE },
-  workers: {
-    default: 1,
-    read: (text) =>
-      text === 'auto' ? Math.min(availableParallelism(), MAX_WORKERS) : readNumber(text, 1, MAX_WORKERS),
-    rule: `auto, or a number from 1 to ${MAX_WORKERS}, for example 4`,
-  },
   basePath: { default: '', read: readBasePath, rule: 'a path that begins with a slash, for example /v1' },
   databaseUrl: {
     default: sqliteUrl('data/plants.db'),

@@ -1,5 +1,4 @@
 import { channel } from 'node:diagnostics_channel';
-import { AggregatorRegistry } from 'prom-client';
 import { ANSWER_CHANNEL, type AnswerEvent } from '../http/message/answer-event.js';
 import { BATCH_CHANNEL, type BatchEvent } from '../storage/batch-event.js';
 import { Metrics } from './metrics.js';
@@ -96,22 +95,6 @@ describe('The metrics', () => {
     const text = await createMetrics(-90).registry.metrics();
 
     expect(valueOf(text, 'plant_store_certificate_expiry_seconds')).toBeLessThanOrEqual(-90);
-  });
-
-  it('of workers are sums, and the least of the times', async () => {
-    const workers = [createMetrics(90), createMetrics(30), createMetrics(60)];
-    publish({ ...ANSWER, duration: 1 });
-    const metrics = await Promise.all(workers.map(({ registry }) => registry.getMetricsAsJSON()));
-
-    const text = await AggregatorRegistry.aggregate(metrics).metrics();
-    expect(valueOf(text, 'plant_store_queue_depth_plants')).toBe(180);
-    expect(valueOf(text, 'plant_store_http_requests_total{status="200",error=""}')).toBe(3);
-    expect(valueOf(text, 'plant_store_http_request_duration_seconds_count')).toBe(3);
-    expect(valueOf(text, 'plant_store_certificate_expiry_seconds')).toBeLessThanOrEqual(30);
-    expect(valueOf(text, 'plant_store_token_expiry_seconds')).toBeLessThanOrEqual(30);
-    expect(valueOf(text, 'plant_store_token_file_read_timestamp_seconds')).toBeLessThan(Date.now() / 1_000 + 31);
-    const build = `plant_store_build_info{version="1.2.3",node="${process.versions.node}"}`;
-    expect(valueOf(text, build)).toBe(1);
   });
 
   it('have those of Node.js, without those that the guide does not name', async () => {

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readPem } from '../../test/support/certificates.js';
 import { digestToken } from '../auth/static-tokens.js';
 import { formatToken } from '../auth/token-file.js';
 import { parseConfiguration } from '../config/configuration.js';
@@ -35,28 +34,5 @@ describe('The tokens of a service', () => {
     const all = ['one', 'two', 'of-the-file', 'of-the-default'];
     expect(all.filter((token) => tokens.verify(token) !== 'unknown')).toEqual(valid);
     expect(tokens.count).toBe(valid.length);
-  });
-});
-
-describe('The files of a worker that replaces another one', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-  const file = (name: string): string => join(directory, name);
-  const configuration = parseConfiguration({
-    DATABASE_URL: `sqlite:${file('plants.db')}`,
-    ACCESS_TOKENS: 'one',
-    TLS_CERT_FILE: file('tls.crt'),
-    TLS_KEY_FILE: file('tls.key'),
-  });
-
-  afterAll(() => rmSync(directory, { recursive: true }));
-
-  it('are a certificate and its key that can be used', () => {
-    writeFileSync(file('tls.crt'), readPem('first.crt'));
-    writeFileSync(file('tls.key'), readPem('first.key'), { mode: 0o600 });
-    const files = new OperatorFiles(configuration);
-
-    expect(() => files.assertNewWorkerCanStart()).not.toThrow();
-    writeFileSync(file('tls.crt'), readPem('second.crt'));
-    expect(() => files.assertNewWorkerCanStart()).toThrow('TLS_CERT_FILE and TLS_KEY_FILE');
   });
 });

@@ -1,7 +1,7 @@
 import { TokenFileVerifier } from '../auth/token-file-verifier.js';
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import type { Configuration } from '../config/configuration.js';
-import { namingVariable, OperatorError } from '../operator-error.js';
+import { namingVariable } from '../operator-error.js';
 import { CertificateFiles } from './certificate-files.js';
 
 /**
@@ -14,7 +14,7 @@ export class OperatorFiles {
   readonly certificate: CertificateFiles | undefined;
 
   /** @throws {OperatorError} if the token file or the certificate cannot be used */
-  constructor(private readonly configuration: Configuration) {
+  constructor(configuration: Configuration) {
     this.tokens = openTokens(configuration);
     this.certificate = openCertificate(configuration);
   }
@@ -28,23 +28,6 @@ export class OperatorFiles {
   reload(): void {
     this.certificate?.reload();
     this.#tokenFile?.reload();
-  }
-
-  /**
-   * Checks the files before a replacement worker starts. The ended worker had their contents in memory; the new one must read
-   * them.
-   *
-   * @throws {OperatorError} if a worker could not use the files, or would know no token
-   */
-  assertNewWorkerCanStart(): void {
-    this.#tokenFile?.load();
-    if (this.tokens.count === 0 && this.configuration.jwtIssuer === undefined) {
-      throw new OperatorError(
-        'there are no tokens: restore the token file, or create a token with plant-store token create',
-      );
-    }
-    // Only checked: this process has no port that needs it.
-    this.certificate?.read();
   }
 
   get #tokenFile(): TokenFileVerifier | undefined {

@@ -1,75 +1,110 @@
+import type { Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { closeApplication, createApplication } from '../app.module.js';
+import { FirstKnownVerifier } from '../auth/first-known-verifier.js';
+import type { TokenVerifier } from '../auth/token-verifier.js';
+import type { Configuration } from '../config/configuration.js';
+import type { PublicApplication } from '../http/fastify-adapter.js';
+import type { StructuredLogger } from '../logging/structured-logger.js';
 import type { ManagedService } from '../management/managed-service.js';
+import { Metrics } from '../management/metrics.js';
+import { GroupCommit } from '../storage/group-commit.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import type { Address } from './addresses.js';
+import { baseUrlOf, docsOrigins } from './addresses.js';
+import { explainListenError } from './listen-error.js';
+import type { OperatorFiles } from './operator-files.js';
+import { readVersion } from './version.js';
 
-type ServiceState = { readonly name: 'starting' } | { readonly name: 'serving' | 'stopping'; readonly baseUrl: string };
+/** Maximum connections that wait to be accepted. The system may allow fewer (on Linux, net.core.somaxconn). */
+const BACKLOG = 4_096;
 
-const OBSTACLES: Readonly<Record<ServiceState['name'], string | undefined>> = {
-  starting: 'it is starting',
-  serving: undefined,
-  stopping: 'it is shutting down',
-};
+/** The application with its public port, as the management listener sees it. */
+export class Service implements ManagedService {
+  /** {base_url}; undefined until the service listens. */
+  baseUrl: string | undefined;
+  isStopping = false;
+  readonly #metrics: Metrics;
+  #app: PublicApplication | undefined;
 
-/**
- * A service with a public port. An `InProcessService` serves the port itself. A `ClusterService` serves it with workers, each
- * of which has an `InProcessService` of its own.
- *
- * | state    | the service                | SIGTERM or SIGINT                  | SIGHUP            | next state             |
- * |----------|----------------------------|------------------------------------|-------------------|------------------------|
- * | starting | does not listen yet        | ends the process                   | is ignored        | serving                |
- * | serving  | answers at its {base_url}  | begins the stop                    | reloads its files | stopping               |
- * | stopping | answers requests in flight | ends the process, but not a worker | is ignored        | none: the process ends |
- */
-export abstract class Service implements ManagedService {
-  #state: ServiceState = { name: 'starting' };
-
-  constructor(readonly repository: PlantRepository) {}
-
-  /** Enters the state `serving`. */
-  beginServing(baseUrl: string): void {
-    this.#state = { name: 'serving', baseUrl };
-  }
-
-  /** Enters the state `stopping`. */
-  beginStop(): void {
-    if (this.#state.name === 'serving') this.#state = { ...this.#state, name: 'stopping' };
-  }
-
-  get isStarting(): boolean {
-    return this.#state.name === 'starting';
-  }
-
-  get isStopping(): boolean {
-    return this.#state.name === 'stopping';
-  }
-
-  get baseUrl(): string | undefined {
-    return this.#state.name === 'starting' ? undefined : this.#state.baseUrl;
+  constructor(
+    private readonly configuration: Configuration,
+    private readonly files: OperatorFiles,
+    readonly repository: PlantRepository,
+    private readonly log: StructuredLogger,
+  ) {
+    this.#metrics = new Metrics(readVersion(), {
+      queueDepth: () => this.#app?.get(GroupCommit, { strict: false }).depth,
+      certificateExpiry: () => files.certificate?.expires,
+      tokenExpiry: () => files.tokens.nextExpiry(),
+      tokenFileRead: () => files.tokenFileRead,
+    });
   }
 
   get obstacle(): string | undefined {
-    return OBSTACLES[this.#state.name];
+    if (this.isStopping) return 'it is shutting down';
+    return this.baseUrl === undefined ? 'it is starting' : undefined;
   }
 
   /**
-   * Opens the public port.
+   * Opens the public port, and returns {base_url}.
    *
-   * @param docsPort the port whose docs page may send plants to the public port, or `off`. A `ClusterService` ignores it: its
-   *   workers read the port from their configuration.
+   * @param docsPort the port whose docs page may send plants to the public port, or `off`
    * @throws {OperatorError} with a message for the operator
    */
-  abstract listen(docsPort: number | 'off'): Promise<Address>;
-
-  /** Starts the workers behind the first one, if there are any. Resolves when they listen, or after five seconds. */
-  async startOtherWorkers(): Promise<void> {
-    // A single process has no workers.
+  async listen(docsPort: number | 'off'): Promise<string> {
+    const { host, port, logRequests } = this.configuration;
+    const app = await this.#createApplication(docsPort);
+    this.#app = app;
+    this.log.logRequests(logRequests);
+    await app.listen({ port, host, backlog: BACKLOG }).catch((error: unknown) => {
+      throw explainListenError('HOST and PORT', host, port, error);
+    });
+    const server = app.getHttpServer() as Server;
+    this.files.certificate?.watch((certificate) => server.setSecureContext(certificate));
+    this.baseUrl = baseUrlOf(this.configuration, server.address() as AddressInfo);
+    return this.baseUrl;
   }
 
-  /** Reads the token file and the certificate now, even if the file system has not reported a change. */
-  abstract reload(): void;
-
-  abstract metrics(): Promise<string>;
+  metrics(): Promise<string> {
+    return this.#metrics.registry.metrics();
+  }
 
   /** Resolves when the requests in flight are answered and the store is closed. */
-  abstract close(): Promise<void>;
+  async close(): Promise<void> {
+    if (this.#app !== undefined) await closeApplication(this.#app);
+  }
+
+  async #createApplication(docsPort: number | 'off'): Promise<PublicApplication> {
+    const { configuration } = this;
+    return createApplication({
+      basePath: configuration.basePath,
+      plants: {
+        repository: this.repository,
+        authentication: { verifier: await this.#createVerifier() },
+        scope: configuration.requiredScope,
+        body: { limit: configuration.bodyLimit },
+      },
+      http: {
+        limits: {
+          request: configuration.requestTimeout,
+          keepAlive: configuration.keepAliveTimeout,
+          connections: configuration.maxConnections,
+        },
+        trustProxy: configuration.trustProxy,
+        origins: new Set([...configuration.corsOrigins, ...docsOrigins(configuration.managementHost, docsPort)]),
+        certificate: this.files.certificate?.current,
+      },
+      logger: this.log,
+    });
+  }
+
+  /** Accepts static tokens and, if an issuer is configured, its JWTs. */
+  async #createVerifier(): Promise<TokenVerifier> {
+    const { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUrl, jwtType: type } = this.configuration;
+    const { tokens } = this.files;
+    if (issuer === undefined || audience === undefined) return tokens;
+    const { JwtVerifier } = await import('../auth/jwt-verifier.js');
+    const jwksUrl = jwtJwksUrl === undefined ? undefined : new URL(jwtJwksUrl);
+    return new FirstKnownVerifier([tokens, new JwtVerifier({ issuer, audience, jwksUrl, type })]);
+  }
 }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { importing } from '../support/node-process.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import { until } from '../support/until.js';
-import { importing } from '../support/workers.js';
 
 const directory = ServiceDirectory.ofEachTest();
 

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import type { Run } from '../support/command.js';
+import { importing } from '../support/node-process.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import { inTime, until } from '../support/until.js';
-import { importing } from '../support/workers.js';
 
 const OTHER: Variables = { DATABASE_URL: 'sqlite:other.db' };
 

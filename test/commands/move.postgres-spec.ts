@@ -6,11 +6,11 @@ import { MAIN, type Run } from '../support/command.js';
 import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
 import { PostgresServer } from '../support/postgres.js';
 import { nameOf } from '../support/postgres-history.js';
+import { importing } from '../support/node-process.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import { openRepository } from '../../src/storage/engines.js';
 import type { StoredPlant } from '../../src/storage/plant-repository.js';
 import { until } from '../support/until.js';
-import { importing } from '../support/workers.js';
 
 let server: PostgresServer;
 let url: string;

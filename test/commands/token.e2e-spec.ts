@@ -3,9 +3,9 @@ import { chownSync, readdirSync, readFileSync, readlinkSync, statSync, symlinkSy
 import { SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { type Run } from '../support/command.js';
 import { ask } from '../support/raw-client.js';
+import { importing } from '../support/node-process.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { line, put, untilAnswer } from '../support/token-file.js';
-import { importing } from '../support/workers.js';
 
 const directory = ServiceDirectory.ofEachTest();
 const file = directory.file('tokens');

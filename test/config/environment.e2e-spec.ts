@@ -205,12 +205,6 @@ describe('Each setting takes effect in the program:', () => {
     expect(failure.complaint).toContain(`127.0.0.1:${taken.port}`);
   });
 
-  row('WORKERS', 'is the number of its worker processes', async () => {
-    const { service, url } = await start({ WORKERS: '2' });
-    expect(service.workers()).toHaveLength(2);
-    expect(await create(url)).toEqual(CREATED);
-  });
-
   row('BASE_PATH', 'stands before /plants', async () => {
     const { url } = await start({ BASE_PATH: '/garden/v1' });
     expect(new URL(url).pathname).toBe('/garden/v1');

@@ -5,7 +5,6 @@ import * as hostile from '../support/hostile-clients.js';
 import { report } from '../support/report.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import { SilentProvider } from '../support/silent-provider.js';
-import { WORKERS } from '../support/workers.js';
 
 /** Bytes that the service may occupy at most, at default settings. */
 const MAX_RESIDENT = 320_000_000;
@@ -99,14 +98,6 @@ const ATTACKS: [title: string, patterns: readonly hostile.Pattern[], setting?: P
   ],
 ];
 
-/** Each worker has the code and the limits of a single process: these show that it holds to them on a shared port. */
-const SAMPLE_OF_WORKERS = [
-  'do not read large answers',
-  'do not read refusals',
-  'send bodies without a valid token',
-  'hold more connections than allowed',
-];
-
 /** The others include what these show, beside another attack or with less effort: only `ATTACKS=all` runs them, as in deploy.yml. */
 const INCLUDED = [
   'pipeline creates without end',
@@ -120,13 +111,12 @@ const INCLUDED = [
 ];
 
 function isRun(title: string): boolean {
-  if (WORKERS > 1) return SAMPLE_OF_WORKERS.includes(title);
   return process.env.ATTACKS === 'all' || !INCLUDED.includes(title);
 }
 
 const attacks = ATTACKS.filter(([title]) => isRun(title));
 
-describe(`Each process stays below ${MAX_RESIDENT / 1e6} MB and serves others while clients`, () => {
+describe(`The service stays below ${MAX_RESIDENT / 1e6} MB and serves others while clients`, () => {
   it.each(attacks)(
     '%s',
     async (title, patterns, setting = {}) => {

@@ -3,7 +3,6 @@ import { Agent, request, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { creation } from '../support/http-messages.js';
 import { RawClient } from '../support/raw-client.js';
-import { suspend } from '../support/node-process.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import { inTime, until } from '../support/until.js';
 
@@ -81,20 +80,6 @@ describe('The management listener', () => {
     // A connection that is closed for its time gets a 408.
     expect(second?.received).toBe('');
     expect([first, ...others].filter((client) => client?.socket.destroyed)).toEqual([]);
-  });
-
-  it('answers a request that takes long while 64 others connect', async () => {
-    const { service, management } = await directory.startManaged({ WORKERS: '2' });
-    const [worker = 0] = service.workers();
-    suspend(worker);
-    const client = await open(management);
-    // The metrics wait for each worker.
-    client.socket.write('GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n');
-    await openInOrder(64, management);
-    process.kill(worker, 'SIGCONT');
-
-    await until('the client has its answer', () => client.received.startsWith('HTTP/1.1 200 '));
-    expect(await service.stop()).toBe(0);
   });
 
   it('counts no connections that are closed', async () => {

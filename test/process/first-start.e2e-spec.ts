@@ -5,8 +5,6 @@ import { Paper } from '../support/paper.js';
 import { occupyPort, reservePort } from '../support/ports.js';
 import { CURL, ServiceDirectory } from '../support/service-directory.js';
 import { line, untilAnswer } from '../support/token-file.js';
-import { HOLD, inWorkers } from '../support/workers.js';
-import { until } from '../support/until.js';
 
 const directory = ServiceDirectory.ofEachTest();
 
@@ -76,17 +74,6 @@ describe('The first start without configuration', () => {
     expect(status).toBe(1);
     expect(existsSync(directory.file('data/tokens'))).toBe(false);
     const { token, url } = await directory.firstStart();
-    expect(await create(url, MONSTERA, token)).toEqual(CREATED);
-  });
-
-  it('stores its token when it listens, and leaves that of another service alone', async () => {
-    directory.write('hold', '');
-    const held = directory.launch({ WORKERS: '2', ...inWorkers(HOLD) });
-    await until('its first worker starts', () => held.workers().length === 1);
-    const { token, url } = await directory.firstStart();
-
-    expect(await held.stop()).toBe(0);
-    expect(readFileSync(directory.file('data/tokens'), 'utf8')).toBe(line('first-start', token));
     expect(await create(url, MONSTERA, token)).toEqual(CREATED);
   });
 

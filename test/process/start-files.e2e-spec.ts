@@ -3,12 +3,12 @@ import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 
 const directory = ServiceDirectory.ofEachTest();
 
-describe.each(['1', '2'])('A start with WORKERS=%s', (workers) => {
+describe('A start', () => {
   it.each([
     ['ACCESS_TOKENS_FILE', { ACCESS_TOKENS_FILE: 'missing' }],
     ['TLS_CERT_FILE', { ...WITH_TOKEN, TLS_CERT_FILE: 'missing', TLS_KEY_FILE: 'missing' }],
   ])('whose %s cannot be read creates no store', async (name, variables) => {
-    const { status, complaint } = await directory.failedStart({ ...variables, WORKERS: workers });
+    const { status, complaint } = await directory.failedStart(variables);
 
     expect(complaint).toMatch(new RegExp(`^plant-store: ${name}.*: there is no file missing.*\\n$`));
     expect(status).toBe(2);

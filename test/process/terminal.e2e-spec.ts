@@ -8,10 +8,10 @@ import { until } from '../support/until.js';
 const directory = ServiceDirectory.ofEachTest();
 
 describe('A service whose terminal is closed', () => {
-  it.each(['1', '2'])('stops, with WORKERS=%s', async (workers) => {
-    const terminal = directory.launch({ ...WITH_TOKEN, WORKERS: workers }, ON_TERMINAL);
+  it('stops', async () => {
+    const terminal = directory.launch(WITH_TOKEN, ON_TERMINAL);
     const url = await terminal.printed(/Listening: POST (\S+)\/plants/);
-    const [leader = 0] = terminal.workers();
+    const [leader = 0] = terminal.children();
 
     try {
       await terminal.stop('SIGKILL');
@@ -26,7 +26,7 @@ describe('A service whose terminal takes no output, as after Ctrl+S', () => {
   it('goes on, and ends at once when a second signal follows', async () => {
     const terminal = directory.launch({ ...WITH_TOKEN, SHUTDOWN_TIMEOUT: '60m' }, ON_TERMINAL);
     const url = await terminal.printed(/Listening: POST (\S+)\/plants/);
-    const [service = 0] = terminal.workers();
+    const [service = 0] = terminal.children();
     terminal.holdOutput();
     const client = await RawClient.open(url);
     // More than the terminal and the pipe behind it keep.

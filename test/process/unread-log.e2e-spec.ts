@@ -1,12 +1,10 @@
 import { once } from 'node:events';
-import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { message } from '../support/http-messages.js';
 import { ask, RawClient, refusesConnections } from '../support/raw-client.js';
 import { reservePort } from '../support/ports.js';
 import { CURL, ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
 import { inTime, until } from '../support/until.js';
-import { HOLD, inWorkers, WORKERS } from '../support/workers.js';
 
 /** Bytes of lines that wait in a process, and bytes that the system keeps for the reader, at most. */
 const MAX_WAITING = 16_777_216;
@@ -21,10 +19,8 @@ const PIPED = { wrapper: ['sh', '-c', 'mkfifo log && (cat log &) && exec "$@" > 
 async function startUnread(
   bytes: number,
   variables: Variables = {},
-  prepare?: (service: ServiceProcess) => Promise<void>,
 ): Promise<{ service: ServiceProcess; url: string }> {
   const { service, url } = await directory.start({ ...WITH_TOKEN, ...variables }, PIPED);
-  await prepare?.(service);
   // Its line in the log is as long as possible.
   const line = `GET /${'x'.repeat(255)} HTTP/1.1`;
   const trace = `traceparent: 00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
@@ -40,15 +36,6 @@ async function startUnread(
   }
   client.socket.destroy();
   return { service, url };
-}
-
-/** Fills the pipe of the log to the last byte, so that no further line fits. */
-function fillPipe(): void {
-  const pipe = openSync(directory.file('log'), constants.O_WRONLY | constants.O_NONBLOCK);
-  expect(() => {
-    for (;;) writeSync(pipe, ' ');
-  }).toThrow(/^EAGAIN/);
-  closeSync(pipe);
 }
 
 /** Returns the exit status of the service, whose output has not been read to its end. */
@@ -105,38 +92,15 @@ describe('A service whose log is not read', () => {
     expect(await statusOf(service)).toBe(0);
   });
 
-  if (WORKERS > 1) {
-    it('ends at once at the second SIGTERM, although a worker has ended and another one starts', async () => {
-      const held = { SHUTDOWN_TIMEOUT: '60m', ...inWorkers(HOLD) };
-      const { service, url } = await startUnread(2 * MAX_KEPT, held, async (started) => {
-        directory.write('hold', '');
-        const [first = 0] = started.workers();
-        process.kill(first, 'SIGTERM');
-        await started.printed(/(has ended, and another one starts)/);
-        await until('another one starts', () => started.workers().length === WORKERS);
-      });
-      fillPipe();
-      service.signal('SIGTERM');
-      await refusesConnections(url);
+  it('answers all requests, keeps 16 MiB of lines, and drops the others until the log is read again', async () => {
+    // More than wait, and than the system keeps.
+    const { service, url } = await startUnread(MAX_WAITING + 2 * MAX_KEPT);
+    service.releaseOutput();
+    await until('the lines that waited are read', () => service.stdout.length > MAX_WAITING - MAX_KEPT);
 
-      service.signal('SIGTERM');
-
-      expect(await statusOf(service)).toBe(0);
-    });
-  }
-
-  // Workers have the code of a single process.
-  if (WORKERS === 1) {
-    it('answers all requests, keeps 16 MiB of lines, and drops the others until the log is read again', async () => {
-      // More than wait, and than the system keeps.
-      const { service, url } = await startUnread(MAX_WAITING + 2 * MAX_KEPT);
-      service.releaseOutput();
-      await until('the lines that waited are read', () => service.stdout.length > MAX_WAITING - MAX_KEPT);
-
-      expect(await ask(url)).toBe(200);
-      expect(await service.stop()).toBe(0);
-      expect(service.stdout.includes('"status":200')).toBe(true);
-      expect(service.stdout.length).toBeLessThan(MAX_WAITING + MAX_KEPT);
-    });
-  }
+    expect(await ask(url)).toBe(200);
+    expect(await service.stop()).toBe(0);
+    expect(service.stdout.includes('"status":200')).toBe(true);
+    expect(service.stdout.length).toBeLessThan(MAX_WAITING + MAX_KEPT);
+  });
 });

@@ -4,7 +4,6 @@ import { report } from '../support/report.js';
 import type { ServiceProcess } from '../support/service-process.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { newStore, type Store } from '../support/store.js';
-import { killWorkers, WORKERS } from '../support/workers.js';
 import { randomOf, Workload } from '../support/workload.js';
 
 /** `npm run test:crash` sets it to 200, unless it is set already. */
@@ -14,9 +13,7 @@ const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
 
 const CLIENTS = 64;
 
-const VICTIM = WORKERS > 1 ? ' of the service or of a worker' : '';
-
-describe(`SIGKILL${VICTIM}, ${KILLS} times, under ${CLIENTS} clients (SEED=${SEED})`, () => {
+describe(`SIGKILL, ${KILLS} times, under ${CLIENTS} clients (SEED=${SEED})`, () => {
   let directory: ServiceDirectory;
   let store: Store;
 
@@ -41,27 +38,19 @@ describe(`SIGKILL${VICTIM}, ${KILLS} times, under ${CLIENTS} clients (SEED=${SEE
       const workload = new Workload(() => url, { token: TOKEN, clients: CLIENTS, seed: SEED });
       const untilServed = (): Promise<void> =>
         Promise.race([
-          // More than the requests that were in flight at the last kill, so a worker has listened since then.
+          // More than the requests that were in flight at the last kill, so the service has listened since then.
           workload.acknowledged(CLIENTS + 1),
           service.ended.then((status) => {
             throw new Error(`The service has ended by itself with ${String(status)}: ${service.lines.at(-1)}`);
           }),
         ]);
       for (let kills = 0; kills < KILLS; kills += 1) {
-        // The service ends when three workers in a row cannot start.
         await untilServed();
         // A random number of operations later, the service may be doing anything.
         await workload.operations(workload.history.length + 1 + Math.floor(random() * 2_000));
-        const [worker] = service.workers();
-        if (worker !== undefined && kills + 1 < KILLS && random() < 0.7) {
-          // The service replaces it. Without the wait, the next kill could meet a process that has ended.
-          await killWorkers(service, [worker]);
-          continue;
-        }
         service.signal('SIGKILL');
         const killed = service;
         service = launch();
-        // Until the last of its workers has ended, clients have requests there, which are cut off.
         await killed.ended;
         url = service.listening();
       }

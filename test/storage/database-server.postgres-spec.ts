@@ -45,24 +45,6 @@ describe('Five services that start together on an empty database', () => {
   });
 });
 
-describe('A service with WORKERS=2', () => {
-  it('has a pool in each worker, and breaks no promise when a worker is killed', async () => {
-    const { service, url } = await start(database, { WORKERS: '2' });
-    const [killed = 0] = service.workers();
-
-    const workload = await runFaults('2 workers', [url], async () => {
-      process.kill(killed, 'SIGKILL');
-      await service.printed(/(Worker \d+ has ended, and another one starts: SIGKILL)/);
-      await until('there are two workers', () => service.workers().length === 2);
-    });
-
-    await expectKeptPromises(workload, server, database, [409]);
-    const connections = await server.query(`SELECT FROM pg_stat_activity WHERE datname = '${nameOf(database)}'`);
-    // Each worker has at most two, and so has the primary.
-    expect(connections.length).toBeLessThanOrEqual(6);
-  });
-});
-
 describe('A statement', () => {
   it('reads no long plant to refuse a short one with its id: a thousand would not fit into memory', async () => {
     const { url } = await start(proxy.url(database));

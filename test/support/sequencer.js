@@ -7,7 +7,6 @@ const LONGEST = [
   'embedding/package',
   'http/timeouts',
   'http/pipelining',
-  'process/workers',
   'storage/database-server',
   'config/environment',
   'http/shutdown',

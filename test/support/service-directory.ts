@@ -6,7 +6,6 @@ import type { StoredPlant } from '../../src/storage/plant-repository.js';
 import { TOKEN } from './client.js';
 import { MAIN, type Run } from './command.js';
 import { type LaunchOptions, NodeProcess, type Variables } from './node-process.js';
-import { reservePort } from './ports.js';
 import { ServiceProcess } from './service-process.js';
 import { openSqliteFile, readPlants, type SqliteFile } from './sqlite-file.js';
 import type { Row } from './store.js';
@@ -60,11 +59,7 @@ export class ServiceDirectory {
 
   /** Starts a service with its management listener, and waits until both listen. */
   async startManaged(variables: Variables = {}, options?: LaunchOptions): Promise<Started & { management: string }> {
-    // With workers, the system may not choose the port.
-    const reserved = (variables.WORKERS ?? '1') === '1' ? undefined : reservePort();
-    const port = `${reserved?.port ?? 0}`;
-    const service = this.launch({ ...WITH_TOKEN, MANAGEMENT_PORT: port, ...variables }, options);
-    service.child.once('close', () => reserved?.free());
+    const service = this.launch({ ...WITH_TOKEN, MANAGEMENT_PORT: '0', ...variables }, options);
     return { service, url: await service.listening(), management: await service.managementListening() };
   }
 

@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { MAIN, V8_FLAGS } from './command.js';
 import { childrenOf, type LaunchOptions, NodeProcess, type Variables } from './node-process.js';
-import { reservePort } from './ports.js';
-import { WORKERS } from './workers.js';
 
 const LISTENING = /"message":"Listening: POST (\S+)\/plants"/;
 const MANAGEMENT = /"message":"Management: ([^"]+)"/;
@@ -10,12 +8,7 @@ const MANAGEMENT = /"message":"Management: ([^"]+)"/;
 /** The service as a process. */
 export class ServiceProcess extends NodeProcess {
   constructor(variables: Variables, options?: LaunchOptions) {
-    const workers = variables.WORKERS ?? `${WORKERS}`;
-    // Several workers cannot listen on a port that the system chooses.
-    const reserved = workers === '1' ? undefined : reservePort();
-    const port = `${reserved?.port ?? 0}`;
-    super([...V8_FLAGS, MAIN], { PORT: port, MANAGEMENT_PORT: 'off', WORKERS: workers, ...variables }, options);
-    this.child.once('close', () => reserved?.free());
+    super([...V8_FLAGS, MAIN], { PORT: '0', MANAGEMENT_PORT: 'off', ...variables }, options);
   }
 
   /** Waits until the service listens, and returns {base_url}. */
@@ -32,18 +25,15 @@ export class ServiceProcess extends NodeProcess {
     return this.child.pid;
   }
 
-  /** Returns the process ids of the workers. */
-  workers(): number[] {
+  /** Returns the ids of the processes that it has started, such as the service behind a wrapper. */
+  children(): number[] {
     return childrenOf(this.pid ?? 0);
   }
 
-  /** Returns the peak resident set of the largest process in bytes. */
+  /** Returns the peak resident set in bytes. */
   peakResident(): number {
-    const peaks = [this.pid, ...this.workers()].map((pid) => {
-      const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-      return Number(kilobytes) * 1_024;
-    });
-    return Math.max(...peaks);
+    const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.pid}/status`, 'utf8')) ?? [];
+    return Number(kilobytes) * 1_024;
   }
 
   get lines(): string[] {

@@ -15,7 +15,7 @@ const DRIVER = Number.parseInt(process.versions.node) >= 24 ? 'node:sqlite' : '@
 /** Milliseconds that the opening waits for a lock of another process. */
 const OPEN_TIMEOUT = 5_000;
 
-/** Milliseconds before the operator is told of the lock. Workers of the same service hold it for less. */
+/** Milliseconds before the operator is told of the lock. Services that share the file hold it for less. */
 const QUIET_TIME = 1_000;
 
 /** Milliseconds between two attempts to open. */
