@@ -30,7 +30,6 @@ const KEPT_IN = [
     ['http', 'management'],
     ['fastify', '@nestjs/platform-fastify'],
   ],
-  [['logging'], ['pino', 'pino-pretty']],
   [['management'], ['@nestjs/terminus', 'js-yaml', 'prom-client']],
 ];
 

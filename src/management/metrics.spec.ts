@@ -3,7 +3,7 @@ import { ANSWER_CHANNEL, type AnswerEvent } from '../http/message/answer-event.j
 import { BATCH_CHANNEL, type BatchEvent } from '../storage/batch-event.js';
 import { Metrics } from './metrics.js';
 
-const ANSWER: AnswerEvent = { requestId: 'an-id', status: 200, address: '192.0.2.1' };
+const ANSWER: AnswerEvent = { requestId: 'an-id', statusCode: 200, address: '192.0.2.1' };
 
 /** Returns an instant so many seconds from now. */
 function inSeconds(seconds: number): Date {
@@ -34,7 +34,7 @@ function publish(...messages: AnswerEvent[]): void {
 describe('The metrics', () => {
   it('count answers by status and error, and refusals by reason', async () => {
     const { registry } = createMetrics();
-    publish(ANSWER, { ...ANSWER, status: 204 }, { ...ANSWER, status: 400, error: 401, refusal: 'expired' });
+    publish(ANSWER, { ...ANSWER, statusCode: 204 }, { ...ANSWER, statusCode: 400, error: 401, refusal: 'expired' });
 
     const text = await registry.metrics();
     expect(valueOf(text, 'plant_store_http_requests_total{status="200",error=""}')).toBe(1);
@@ -47,7 +47,7 @@ describe('The metrics', () => {
 
   it('have the durations of requests in seconds, without input that is not HTTP', async () => {
     const { registry } = createMetrics();
-    publish({ ...ANSWER, duration: 1_500 }, { ...ANSWER, duration: 2 }, { ...ANSWER, status: 400, error: 400 });
+    publish({ ...ANSWER, duration: 1_500 }, { ...ANSWER, duration: 2 }, { ...ANSWER, statusCode: 400, error: 400 });
 
     const text = await registry.metrics();
     expect(valueOf(text, 'plant_store_http_request_duration_seconds_count')).toBe(2);

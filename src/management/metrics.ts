@@ -121,8 +121,8 @@ export class Metrics {
     });
   }
 
-  #countAnswer({ status, error, refusal, duration }: AnswerEvent): void {
-    this.#requests.inc({ status: `${status}`, error: `${error ?? ''}` });
+  #countAnswer({ statusCode, error, refusal, duration }: AnswerEvent): void {
+    this.#requests.inc({ status: `${statusCode}`, error: `${error ?? ''}` });
     if (refusal !== undefined) this.#refusals.inc({ reason: refusal });
     if (duration !== undefined) this.#durations.observe(duration / 1_000);
   }

@@ -5,7 +5,7 @@ import { FirstKnownVerifier } from '../auth/first-known-verifier.js';
 import type { TokenVerifier } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
 import type { PublicApplication } from '../http/fastify-adapter.js';
-import type { StructuredLogger } from '../logging/structured-logger.js';
+import type { ServiceLogger } from '../logging/service-logger.js';
 import type { ManagedService } from '../management/managed-service.js';
 import { Metrics } from '../management/metrics.js';
 import { GroupCommit } from '../storage/group-commit.js';
@@ -30,7 +30,7 @@ export class Service implements ManagedService {
     private readonly configuration: Configuration,
     private readonly files: OperatorFiles,
     readonly repository: PlantRepository,
-    private readonly log: StructuredLogger,
+    private readonly log: ServiceLogger,
   ) {
     this.#metrics = new Metrics(readVersion(), {
       queueDepth: () => this.#app?.get(GroupCommit, { strict: false }).depth,

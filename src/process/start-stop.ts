@@ -4,7 +4,7 @@ import { Logger } from '@nestjs/common';
 import type { Configuration } from '../config/configuration.js';
 import { isLoopbackHost } from '../loopback-host.js';
 import { EXIT_STATUS } from '../operator-error.js';
-import { StructuredLogger } from '../logging/structured-logger.js';
+import { ServiceLogger } from '../logging/service-logger.js';
 import type { Management } from '../management/management-listener.js';
 import { openRepository } from '../storage/engines.js';
 import { managementUrlOf } from './addresses.js';
@@ -26,7 +26,7 @@ const LOG_TIMEOUT = 1_000;
  * @throws {OperatorError} with a message for the operator; any other error is a defect
  */
 export async function startService(configuration: Configuration): Promise<void> {
-  const log = await StructuredLogger.create(configuration.logLevel, { isShared: false });
+  const log = new ServiceLogger(configuration.logLevel);
   Logger.overrideLogger(log);
   // Read before the store is opened, and perhaps created: a faulty file must leave no new store.
   const files = new OperatorFiles(configuration);
@@ -88,7 +88,7 @@ interface RunningParts {
   readonly service: Service;
   /** Tells load balancers of the stop while requests are still answered. */
   readonly management: Management | undefined;
-  readonly log: StructuredLogger;
+  readonly log: ServiceLogger;
 }
 
 /**

@@ -1,7 +1,16 @@
+import { stripVTControlCharacters } from 'node:util';
 import { create, CREATED, MONSTERA, refusal, SECOND_TOKEN } from '../support/client.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
+import { ON_TERMINAL } from '../support/terminal.js';
 
 const directory = ServiceDirectory.ofEachTest();
+
+/** Causes an error that the service takes for a defect: it logs it and answers with error 500. */
+function breakStore(): void {
+  directory
+    .openDatabase()
+    .exec("CREATE TRIGGER refusing BEFORE INSERT ON plants BEGIN SELECT RAISE(ABORT, 'no more plants'); END");
+}
 
 describe('The log on stdout', () => {
   const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -25,16 +34,16 @@ describe('The log on stdout', () => {
         message: expect.stringMatching(/^Plant Store .+ on Node\.js /) as unknown,
       },
       { level: 'info', time: expect.stringMatching(ISO_TIME) as unknown, message: `Listening: POST ${url}/plants` },
-      { ...request, level: 'info', status: 200, principal: 'first-start' },
-      { ...request, level: 'info', status: 400, error: 409, principal: 'first-start' },
-      { ...request, level: 'info', status: 400, error: 401, refusal: 'unknown' },
+      { ...request, level: 'info', statusCode: 200, principal: 'first-start' },
+      { ...request, level: 'info', statusCode: 400, error: 409, principal: 'first-start' },
+      { ...request, level: 'info', statusCode: 400, error: 401, refusal: 'unknown' },
       {
         level: 'error',
         context: 'PlantStore',
         message: expect.stringContaining('no more plants') as unknown,
         stack: expect.stringMatching(/no more plants.*\n +at /) as unknown,
       },
-      { ...request, level: 'error', status: 400, error: 500, principal: 'first-start' },
+      { ...request, level: 'error', statusCode: 400, error: 500, principal: 'first-start' },
       { level: 'info', message: 'Stopping after SIGTERM' },
       { level: 'info', message: 'Stopped' },
     ]);
@@ -64,11 +73,22 @@ describe('The log on stdout', () => {
 
     expect([...service.stdout.matchAll(/^\{"level":"(\w+)"/gm)].map(([, logged]) => logged)).toEqual(expected);
   });
+});
 
-  /** Causes an error that the service takes for a defect: it logs it and answers with error 500. */
-  function breakStore(): void {
-    directory
-      .openDatabase()
-      .exec("CREATE TRIGGER refusing BEFORE INSERT ON plants BEGIN SELECT RAISE(ABORT, 'no more plants'); END");
-  }
+describe('The log on a terminal', () => {
+  it('has readable lines, with the stack of an error', async () => {
+    const service = directory.launch(WITH_TOKEN, ON_TERMINAL);
+    const url = await service.printed(/Listening: POST (\S+)\/plants/);
+    expect(await create(url)).toEqual(CREATED);
+    breakStore();
+    expect(await create(url, { id: 2, name: 'Ficus' })).toEqual(refusal(500));
+    await service.stop();
+
+    const text = stripVTControlCharacters(service.stdout);
+    expect(text).toMatch(/^\[Plant Store\] .+ LOG POST \/plants 200 \{"requestId":"[^"]+","principal":"token-1",/m);
+    expect(text).toMatch(
+      /^\[Plant Store\] .+ ERROR \[PlantStore\] The request \S+ failed: no more plants\r\nError: no more plants\r\n +at /m,
+    );
+    expect(text).toMatch(/^\[Plant Store\] .+ ERROR POST \/plants 400 \{.*"error":500,/m);
+  });
 });

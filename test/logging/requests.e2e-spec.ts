@@ -48,7 +48,7 @@ describe('An answer of the public port', () => {
   const OPTIONAL = ['method', 'path', 'duration', 'principal', 'issuer', 'error', 'reason', 'refusal'];
   const WITHOUT = Object.fromEntries(OPTIONAL.map((field) => [field, undefined]));
   const UNREADABLE = { method: undefined, path: undefined };
-  const SUCCESS = { status: 200, error: undefined, reason: undefined, refusal: undefined, issuer: undefined };
+  const SUCCESS = { statusCode: 200, error: undefined, reason: undefined, refusal: undefined, issuer: undefined };
   const MISSING = { error: 401, refusal: 'missing', reason: undefined, principal: undefined } as const;
   const TWO_FIELDS = expect.stringMatching(/^id must be .+; tag must be /) as string;
 
@@ -56,7 +56,7 @@ describe('An answer of the public port', () => {
     ['a created plant', creation(), { ...CREATE, ...SUCCESS, principal: 'tests' }],
     ['no token', 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n', { method: 'GET', path: '/a', ...MISSING }],
     ['two wrong fields', post('{"id":"secret","name":"a","tag":null}'), { ...CREATE, error: 422, reason: TWO_FIELDS }],
-    ['a forged address', creation('X-Forwarded-For: 192.0.2.1'), { ...CREATE, status: 200 }],
+    ['a forged address', creation('X-Forwarded-For: 192.0.2.1'), { ...CREATE, statusCode: 200 }],
     ['a query', head('GET /a?access_token=secret HTTP/1.1'), { method: 'GET', path: '/a', error: 404 }],
     ['a target with a host', head('GET http://a/b?c HTTP/1.1'), { method: 'GET', path: '/b', error: 404 }],
     ['an escape that is not UTF-8', head('GET /%ff HTTP/1.1'), { method: 'GET', path: '/%EF%BF%BD', error: 404 }],
@@ -80,7 +80,7 @@ describe('An answer of the public port', () => {
     const [message, ...more] = messages;
     expect(more).toEqual([]);
     expect({ ...WITHOUT, ...message }).toMatchObject({
-      status: 400,
+      statusCode: 400,
       address: '127.0.0.1',
       ...published,
     });
@@ -147,7 +147,7 @@ describe('The request log', () => {
     const requests = lines.filter(({ message }) => message === 'request');
     expect(requests.map(({ requestId }) => requestId)).toEqual(ids);
     expect(Object.keys(requests[0] ?? {}).join(' ')).toBe(
-      'level time requestId principal method path status duration address message',
+      'level time requestId principal method path statusCode duration address message',
     );
     expect(requests[1]).toMatchObject({ error: 401, refusal: 'unknown' });
     expect(service.stdout).not.toMatch(new RegExp(`secret|${TOKEN}`));

@@ -116,7 +116,7 @@ describe("The guide's fields of the log", () => {
 describe("The guide's log messages", () => {
   /** Nest's names of levels, where the log has other ones. */
   const LEVELS: Readonly<Record<string, string>> = { log: 'info', verbose: 'trace' };
-  const CALL = /[lL]ogger(?:\('\w+'\))?\.(log|warn|error|fatal|debug|verbose)\(\s*(?:(['`])(.*?)\2[,)])?/g;
+  const CALL = /(?:[lL]ogger(?:\('\w+'\))?|this)\.(log|warn|error|fatal|debug|verbose)\(\s*(?:(['`])(.*?)\2[,)])?/g;
 
   it('are exactly those of the sources, with their levels', () => {
     const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) =>

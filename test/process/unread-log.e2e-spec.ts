@@ -19,7 +19,7 @@ const PIPED = { wrapper: ['sh', '-c', 'mkfifo log && (cat log &) && exec "$@" > 
 async function startUnread(
   bytes: number,
   variables: Variables = {},
-): Promise<{ service: ServiceProcess; url: string }> {
+): Promise<{ service: ServiceProcess; url: string; sent: number }> {
   const { service, url } = await directory.start({ ...WITH_TOKEN, ...variables }, PIPED);
   // Its line in the log is as long as possible.
   const line = `GET /${'x'.repeat(255)} HTTP/1.1`;
@@ -29,13 +29,14 @@ async function startUnread(
   client.socket.write(request);
   const { length } = await service.printed(/^(.*"request".*)$/m);
   service.holdOutput();
-  for (let sent = 0; sent * length < bytes; sent += 100) {
+  let sent = 1;
+  for (; sent * length < bytes; sent += 100) {
     client.received = '';
     client.socket.write(request.repeat(100));
     await client.answered(100);
   }
   client.socket.destroy();
-  return { service, url };
+  return { service, url, sent };
 }
 
 /** Returns the exit status of the service, whose output has not been read to its end. */
@@ -94,13 +95,18 @@ describe('A service whose log is not read', () => {
 
   it('answers all requests, keeps 16 MiB of lines, and drops the others until the log is read again', async () => {
     // More than wait, and than the system keeps.
-    const { service, url } = await startUnread(MAX_WAITING + 2 * MAX_KEPT);
+    const { service, url, sent } = await startUnread(MAX_WAITING + 2 * MAX_KEPT);
     service.releaseOutput();
     await until('the lines that waited are read', () => service.stdout.length > MAX_WAITING - MAX_KEPT);
 
     expect(await ask(url)).toBe(200);
     expect(await service.stop()).toBe(0);
-    expect(service.stdout.includes('"status":200')).toBe(true);
     expect(service.stdout.length).toBeLessThan(MAX_WAITING + MAX_KEPT);
+    const lines = service.lines.map((line) => JSON.parse(line) as { message: string; statusCode?: number });
+    const dropped = lines.findIndex(({ message }) => message.startsWith('Lines dropped'));
+    expect(lines[dropped]?.message).toMatch(/ too slow: \d+$/);
+    expect(lines[dropped + 1]).toMatchObject({ statusCode: 200 });
+    const written = lines.filter(({ statusCode }) => statusCode !== undefined).length;
+    expect(written + Number(lines[dropped]?.message.split(': ')[1])).toBe(sent + 1);
   });
 });

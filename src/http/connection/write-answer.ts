@@ -50,7 +50,7 @@ function connectionOption({ headers }: PublicRequest, next: Next): string | unde
 export function writeRefusal(socket: Socket, refusal: ContractException): void {
   const requestId = randomUUID();
   const body = refusal.getResponse();
-  publishAnswer({ requestId, status: 400, ...failureOf(body), address: socket.remoteAddress });
+  publishAnswer({ requestId, statusCode: 400, ...failureOf(body), address: socket.remoteAddress });
   const json = JSON.stringify(body);
   const headers = headersOf(requestId, 'close', refusal.headers, json);
   headers.Date = new Date().toUTCString();

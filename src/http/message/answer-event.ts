@@ -24,7 +24,7 @@ export interface AnswerEvent {
    * query, which may hold anything, and at most 256 printable ASCII characters.
    */
   readonly path?: string | undefined;
-  readonly status: number;
+  readonly statusCode: number;
   readonly error?: ErrorNumber | undefined;
   /** The message of the answer, if it says more than the number. It never quotes the request. */
   readonly reason?: string | undefined;
@@ -61,7 +61,7 @@ export function describeAnswer({ req, headersCompleteAt }: PublicResponse, { sta
     issuer: principal?.issuer ?? refused?.issuer,
     method,
     path: loggedPath(url),
-    status,
+    statusCode: status,
     error: failure?.error,
     reason: failure?.reason,
     refusal: refused?.reason,
