@@ -1,3 +1,5 @@
+import 'reflect-metadata';
+import { setFlagsFromString } from 'node:v8';
 import { Command, CommanderError } from 'commander';
 import { EXIT_STATUS, type ExitStatus, OperatorError } from './operator-error.js';
 import { explainWriteError } from './files/file-errors.js';
@@ -104,5 +106,8 @@ function report(error: unknown): ExitStatus {
   process.stderr.write(`plant-store: ${text}\n`);
   return status;
 }
+
+// V8's pretenuring moves requests that wait for their batch to old space, and full collections then cost a fifth of the CPU.
+setFlagsFromString('--no-allocation-site-pretenuring');
 
 await run();

@@ -1,15 +1,13 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { create, CREATED } from '../support/client.js';
+import { PackedPackage } from '../support/hosts/installation.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import { ROOT } from '../support/root.js';
 
 const DOCKERFILE = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
-
-/** The files of dist/ that the image has. */
-const BUNDLE = /mv (dist\/.+) bundle$/m.exec(DOCKERFILE)?.[1]?.split(' ') ?? [];
 
 /** Node has SQLite from version 24 on. Before, the service needs these packages. */
 const DRIVER = Number(process.versions.node.split('.', 1)[0]) >= 24 ? [] : ['@photostructure/sqlite', 'node-gyp-build'];
@@ -17,10 +15,12 @@ const DRIVER = Number(process.versions.node.split('.', 1)[0]) >= 24 ? [] : ['@ph
 const directory = ServiceDirectory.ofEachTest();
 const program = directory.file('app/plant-store.js');
 
+const plantStore = new PackedPackage();
+
+afterAll(() => plantStore.remove());
+
 beforeEach(() => {
-  for (const file of [...BUNDLE, 'package.json', 'plant-store.js']) {
-    cpSync(join(ROOT, file), directory.file(`app/${file}`), { recursive: true });
-  }
+  plantStore.extract(directory.file('app'));
   for (const name of DRIVER) {
     const link = directory.file(`app/node_modules/${name}`);
     mkdirSync(dirname(link), { recursive: true });
@@ -68,7 +68,7 @@ describe('The files of the image', () => {
   });
 
   it('have the licences of the bundled packages', () => {
-    const licences = readFileSync(join(ROOT, 'dist/third-party-licenses.txt'), 'utf8');
+    const licences = readFileSync(directory.file('app/dist/third-party-licenses.txt'), 'utf8');
 
     for (const name of ['@nestjs/core', '@fastify/static', 'fastify', 'pg', 'pause']) {
       expect(licences).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+\n\n`, 'm'));

@@ -8,7 +8,7 @@ import { parseConfiguration } from '../../src/config/configuration.js';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { findRefusal } from '../../src/http/message/message-rules.js';
 import { create, TOKEN } from '../support/client.js';
-import { MAIN, V8_FLAGS } from '../support/command.js';
+import { MAIN } from '../support/command.js';
 import { Paper } from '../support/paper.js';
 import { ROOT } from '../support/root.js';
 import { ServiceDirectory } from '../support/service-directory.js';
@@ -78,15 +78,6 @@ describe('The files for systemd, containers and Kubernetes', () => {
     for (const file of [...copied, ...installed, ...started])
       expect([file, existsSync(join(ROOT, file))]).toEqual([file, true]);
     for (const file of copied) expect(file === '.' || context.includes(`\n!${file.split('/', 1)[0]}\n`)).toBe(true);
-  });
-
-  it('start the service with the flags of V8 that npm start has', () => {
-    const flags = V8_FLAGS.join(' ');
-
-    expect(flags).toMatch(/^--max-semi-space-size=/);
-    expect(read('plant-store.js').split('\n', 1)).toEqual([`#!/usr/bin/env -S node ${flags}`]);
-    expect(unit('ExecStart')).toContain(` ${flags} /opt/`);
-    expect(matches(DOCKERFILE, /^CMD (.*)$/gm)).toEqual(['["plant-store"]']);
   });
 
   it('agree about the user of systemd, and the exit status that a restart does not fix', () => {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { MAIN, V8_FLAGS } from './command.js';
+import { MAIN } from './command.js';
 import { childrenOf, type LaunchOptions, NodeProcess, type Variables } from './node-process.js';
 
 const LISTENING = /"message":"Listening: POST (\S+)\/plants"/;
@@ -8,7 +8,7 @@ const MANAGEMENT = /"message":"Management: ([^"]+)"/;
 /** The service as a process. */
 export class ServiceProcess extends NodeProcess {
   constructor(variables: Variables, options?: LaunchOptions) {
-    super([...V8_FLAGS, MAIN], { PORT: '0', MANAGEMENT_PORT: 'off', ...variables }, options);
+    super([MAIN], { PORT: '0', MANAGEMENT_PORT: 'off', ...variables }, options);
   }
 
   /** Waits until the service listens, and returns {base_url}. */

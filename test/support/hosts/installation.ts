@@ -172,16 +172,22 @@ export class Installation {
 /** The packages that `host.ts` needs beside those of the package. */
 export const FRAMEWORKS = ['@nestjs/platform-express', '@nestjs/platform-fastify'];
 
-/** The package as `pack.js` makes it from dist/, and the hosts that it is installed in. */
+/** The package as `npm run package` makes it from dist/, and the hosts that it is installed in. */
 export class PackedPackage {
   readonly tarball: string;
   readonly #directory = mkdtempSync(join(tmpdir(), 'plant-store-package-'));
   readonly #installations: Installation[] = [];
 
   constructor() {
-    execFileSync(process.execPath, [join(ROOT, 'pack.js'), this.#directory], { stdio: 'ignore' });
+    execFileSync(join(ROOT, '.ci/package'), [this.#directory], { stdio: 'ignore' });
     const [filename = ''] = readdirSync(this.#directory);
     this.tarball = join(this.#directory, filename);
+  }
+
+  /** Extracts the package, without any other. */
+  extract(directory: string): void {
+    mkdirSync(directory, { recursive: true });
+    execFileSync('tar', ['-xzf', this.tarball, '-C', directory, '--strip-components=1']);
   }
 
   /** Installs the package in a new host with these dependencies. */
