@@ -5,7 +5,7 @@ ARG NODE_IMAGE=node:24-slim
 # Makes the npm package, whose service is bundled: it needs no other packages on Node 24.
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
-COPY package.json package-lock.json .npmrc ./
+COPY package.json package-lock.json ./
 # The sources, which `prepare` would build, are not here yet.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
