@@ -192,7 +192,7 @@ describe('The guide to deploying', () => {
 
 describe('The files for CI', () => {
   it('fix the versions that they install, and refuse install scripts that are not allowed', () => {
-    expect(read('.npmrc')).toMatch(/^strict-allow-scripts=true$/m);
+    expect(read('.ci/run')).toMatch(/^npm ci .*--strict-allow-scripts$/m);
     const scripts = readdirSync(join(ROOT, '.ci'), { withFileTypes: true }).filter((entry) => entry.isFile());
     const texts = scripts.map(({ name }) => read(`.ci/${name}`)).join('\n');
     expect(texts).not.toMatch(/@latest|^ *npm install/m);
