@@ -24,7 +24,7 @@ export {
   type PlantsOptionsFactory,
 } from './plants/plants.module-definition.js';
 export { PlantsService } from './plants/plants.service.js';
-export { unparsedBody } from './plants/host/unparsed-body.js';
+export { unparsedBody } from './plants/unparsed-body.js';
 export {
   type Outcome,
   PlantRepository,

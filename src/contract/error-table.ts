@@ -1,6 +1,3 @@
-import { listed } from '../operator-text.js';
-import { FIELD_NAMES, PLANT_FIELDS } from './plant-fields.js';
-
 export interface ErrorRow {
   /** When a client gets this number; docs/clients.md and contract/openapi.yaml repeat the words. */
   readonly when: string;
@@ -9,18 +6,6 @@ export interface ErrorRow {
   /** Headers of every such answer. */
   readonly headers?: Readonly<Record<string, string>>;
 }
-
-/** The fields without the id, such as `name or tag`. */
-const OTHER_FIELDS = listed(
-  FIELD_NAMES.filter((name) => name !== 'id'),
-  'or',
-);
-
-/** All fields, such as `id, name and optionally tag`. */
-const ALL_FIELDS = listed(
-  FIELD_NAMES.map((name) => (PLANT_FIELDS[name].isRequired ? name : `optionally ${name}`)),
-  'and',
-);
 
 /**
  * Lists every failure by its error number: the HTTP status that would describe it, if the contract allowed another
@@ -53,8 +38,8 @@ export const ERROR_TABLE = {
     message: 'The request did not arrive in time: send it again without pauses.',
   },
   409: {
-    when: `the id already belongs to a plant with another ${OTHER_FIELDS}`,
-    message: `This id already belongs to a plant with another ${OTHER_FIELDS}: choose another id.`,
+    when: 'the id already belongs to a plant with another name or tag',
+    message: 'This id already belongs to a plant with another name or tag: choose another id.',
   },
   413: {
     when: 'the body is too large',
@@ -74,7 +59,7 @@ export const ERROR_TABLE = {
   },
   422: {
     when: 'the body is JSON, but not a NewPlant',
-    message: `The body must be a JSON object with the fields of a NewPlant: ${ALL_FIELDS}.`,
+    message: 'The body must be a JSON object with the fields of a NewPlant: id, name and optionally tag.',
   },
   429: {
     when: 'an application that embeds the store limits the rate of requests',

@@ -4,7 +4,7 @@ import type { SecureContextOptions } from 'node:tls';
 import proxyAddress from '@fastify/proxy-addr';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ContractException } from '../contract/contract.exception.js';
-import type { WithoutBodyParsers } from '../plants/host/unparsed-body.js';
+import type { WithoutBodyParsers } from '../plants/unparsed-body.js';
 import type { PublicHandler } from './connection/client-connection.js';
 import { allowOrigin, answerPreflight, isPreflight } from './message/cross-origin.js';
 import { findRefusal } from './message/message-rules.js';

@@ -27,7 +27,7 @@ function expectedOf(body: Uint8Array): Reading {
   let text: string;
   let parsed: unknown;
   try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
+    text = new TextDecoder('utf-8', { fatal: true }).decode(body);
     parsed = JSON.parse(text);
   } catch {
     return { error: 400 };

@@ -3,10 +3,10 @@ import { BearerAuthGuard, RequiresScope } from '../auth/bearer-auth.guard.js';
 import { CurrentPrincipal } from '../auth/authenticated-request.js';
 import type { Principal } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
-import type { NewPlant, PlantDto } from './dto/plant.dto.js';
-import { PlantFromBody } from './pipes/new-plant.pipe.js';
-import { PlantCreator } from './plant-creator.js';
+import type { NewPlantDto, PlantDto } from './dto/plant.dto.js';
+import { PlantFromBody } from './new-plant.pipe.js';
 import { PLANTS_PATH } from './plants.module-definition.js';
+import { PlantsService } from './plants.service.js';
 
 /**
  * The operations of the contract. A host may version its routes; this path has no version. The guard and the filter are
@@ -16,12 +16,16 @@ import { PLANTS_PATH } from './plants.module-definition.js';
 @UseGuards(BearerAuthGuard)
 @UseFilters(ContractExceptionFilter)
 export class PlantsController {
-  constructor(private readonly creator: PlantCreator) {}
+  constructor(private readonly plants: PlantsService) {}
 
   @Post()
   @HttpCode(HttpStatus.OK)
   @RequiresScope()
-  create(@PlantFromBody() plant: NewPlant, @CurrentPrincipal() principal: Principal | undefined): Promise<PlantDto> {
-    return this.creator.create(plant, principal);
+  create(
+    // Not NewPlantDto itself, by which a host's global ValidationPipe would validate the request before our pipe.
+    @PlantFromBody() plant: Readonly<NewPlantDto>,
+    @CurrentPrincipal() principal: Principal | undefined,
+  ): Promise<PlantDto> {
+    return this.plants.create(plant, { principal });
   }
 }

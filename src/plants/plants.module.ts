@@ -8,13 +8,12 @@ import { ContractExceptionFilter } from '../contract/contract-exception.filter.j
 import { GroupCommit } from '../storage/group-commit.js';
 import { openRepository } from '../storage/engines.js';
 import { PlantRepository } from '../storage/plant-repository.js';
-import { Admission } from './admission.js';
-import { UnparsedBodyRegistration } from './host/unparsed-body.js';
-import { PlantCreator } from './plant-creator.js';
+import { BytesInFlight } from './bytes-in-flight.js';
 import { PlantsController } from './plants.controller.js';
 import { ConfigurableModuleClass, PLANTS_OPTIONS, type PlantsModuleOptions } from './plants.module-definition.js';
 import { PlantsService } from './plants.service.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions, resolveOptions } from './resolve-options.js';
+import { UnparsedBodyRegistration } from './unparsed-body.js';
 
 /** The providers of what the module's options describe. */
 const optionProviders: FactoryProvider[] = [
@@ -55,11 +54,6 @@ const optionProviders: FactoryProvider[] = [
       realm,
     }),
   },
-  {
-    provide: Admission,
-    inject: [RESOLVED_OPTIONS],
-    useFactory: ({ bodyLimit }: ResolvedOptions): Admission => new Admission(bodyLimit),
-  },
 ];
 
 /** `POST /plants` for any Nest application. Nothing in this module changes other routes. */
@@ -67,7 +61,7 @@ const optionProviders: FactoryProvider[] = [
   controllers: [PlantsController],
   providers: [
     PlantsService,
-    PlantCreator,
+    BytesInFlight,
     GroupCommit,
     BearerAuthGuard,
     BearerStrategy,
@@ -80,26 +74,12 @@ const optionProviders: FactoryProvider[] = [
 export class PlantsModule extends ConfigurableModuleClass implements OnApplicationShutdown {
   #closing: Promise<void> | undefined;
 
-  constructor(
-    private readonly repository: PlantRepository,
-    private readonly admission: Admission,
-  ) {
+  constructor(private readonly repository: PlantRepository) {
     super();
   }
 
-  /** Nest calls this after the server has sent its last answer, and again if the application is closed again. */
+  /** Closes the store, after the hook of PlantsService. A further call returns the result of the first. */
   onApplicationShutdown(): Promise<void> {
-    return this.close();
-  }
-
-  /** Closes the store when the last plant has left. A further call returns the result of the first. */
-  close(): Promise<void> {
-    return (this.#closing ??= this.#close());
-  }
-
-  async #close(): Promise<void> {
-    // Plants whose clients have disconnected may still be in a batch, and calls of `onPlantCreated` may create others.
-    await this.admission.close();
-    await this.repository.close();
+    return (this.#closing ??= this.repository.close());
   }
 }

@@ -1,17 +1,31 @@
-import { Injectable } from '@nestjs/common';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { Principal } from '../auth/token-verifier.js';
-import { PlantRepository, type PlantSnapshot } from '../storage/plant-repository.js';
-import { Admission } from './admission.js';
-import { assertFields, type NewPlantDto, type PlantDto, toNewPlant } from './dto/plant.dto.js';
-import { PlantCreator } from './plant-creator.js';
+import { ContractException } from '../contract/contract.exception.js';
+import { GroupCommit } from '../storage/group-commit.js';
+import {
+  type Outcome,
+  PlantRepository,
+  type PlantSnapshot,
+  RepositoryUnavailableError,
+} from '../storage/plant-repository.js';
+import { BytesInFlight } from './bytes-in-flight.js';
+import { type NewPlantDto, type PlantDto, toNewPlant, toPlant, ValidNewPlant } from './dto/plant.dto.js';
+import { RESOLVED_OPTIONS, type ResolvedOptions } from './resolve-options.js';
 
-/** Creates and reads plants for the code of a host. */
+/** Creates and reads plants, for PlantsController and for the code of a host. */
 @Injectable()
-export class PlantsService {
+export class PlantsService implements OnApplicationShutdown {
+  readonly #logger = new Logger('PlantStore');
+  /** The plants that wait for the store, and the calls of `onPlantCreated` that have not ended. */
+  readonly #pending = new Set<Promise<unknown>>();
+  #isClosed = false;
+
   constructor(
     private readonly repository: PlantRepository,
-    private readonly admission: Admission,
-    private readonly creator: PlantCreator,
+    private readonly groupCommit: GroupCommit,
+    private readonly bytesInFlight: BytesInFlight,
+    @Inject(RESOLVED_OPTIONS) private readonly options: Pick<ResolvedOptions, 'onPlantCreated'>,
   ) {}
 
   /**
@@ -22,13 +36,11 @@ export class PlantsService {
    * @throws {ContractException} 422 if it is not a NewPlant, 409 if the id belongs to another plant, 503 if the store is
    *   overloaded, unavailable or closed
    */
-  async create(
+  create(
     newPlant: Readonly<NewPlantDto>,
-    options?: { readonly principal?: Principal | undefined },
+    { principal }: { readonly principal?: Principal | undefined } = {},
   ): Promise<PlantDto> {
-    const plant = toNewPlant(assertFields(newPlant));
-    this.admission.assertRoom();
-    return this.creator.create(plant, options?.principal);
+    return this.#track(this.#create(newPlant, principal));
   }
 
   /**
@@ -40,5 +52,58 @@ export class PlantsService {
   async snapshot(): Promise<PlantSnapshot> {
     if (this.repository.snapshot === undefined) throw new Error('The repository has no method snapshot');
     return this.repository.snapshot();
+  }
+
+  /**
+   * Refuses further plants, and resolves when the others are stored and the calls of `onPlantCreated` have ended. Nest calls
+   * this when the server has sent its last answer, and before the hook of PlantsModule, which closes the store.
+   */
+  async onApplicationShutdown(): Promise<void> {
+    this.#isClosed = true;
+    while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
+  }
+
+  async #create(newPlant: Readonly<NewPlantDto>, principal: Principal | undefined): Promise<PlantDto> {
+    // The pipe has validated the plants of clients.
+    const plant = newPlant instanceof ValidNewPlant ? newPlant : toNewPlant(newPlant);
+    const outcome = await this.#store(plant);
+    if (outcome === 'conflict') throw new ContractException(409);
+    if (outcome === 'created') this.#notify(plant, principal);
+    return toPlant(plant);
+  }
+
+  async #store(plant: ValidNewPlant): Promise<Outcome> {
+    if (this.#isClosed || this.groupCommit.isFull) throw new ContractException(503);
+    const bytes = plant.name.length + (plant.tag?.length ?? 0);
+    this.bytesInFlight.add(bytes);
+    try {
+      return await this.groupCommit.add(plant);
+    } catch (error) {
+      // It is unknown whether the plant is stored.
+      throw error instanceof RepositoryUnavailableError ? new ContractException(503) : error;
+    } finally {
+      this.bytesInFlight.remove(bytes);
+    }
+  }
+
+  /** Calls the listener in a later turn, so that it can neither change nor delay the answer. */
+  #notify(plant: ValidNewPlant, principal: Principal | undefined): void {
+    const { onPlantCreated } = this.options;
+    if (onPlantCreated === undefined) return;
+    const call = nextTurn()
+      .then(() => onPlantCreated(plant, principal))
+      .catch((error: unknown) => {
+        const reason = error instanceof Error ? error.stack : error;
+        this.#logger.error(`onPlantCreated failed for the plant ${plant.id}`, reason);
+      });
+    void this.#track(call);
+  }
+
+  /** Lets `onApplicationShutdown` wait for a promise. */
+  #track<Result>(promise: Promise<Result>): Promise<Result> {
+    this.#pending.add(promise);
+    const end = (): unknown => this.#pending.delete(promise);
+    promise.then(end, end);
+    return promise;
   }
 }

@@ -14,6 +14,9 @@ import {
 /** Maximum plants in a batch. The clients of a busy service share one round trip and one sync to disk. */
 const BATCH_SIZE = 1_024;
 
+/** Plants that wait before `isFull` is true: two batches. */
+const MAX_WAITING = 2_048;
+
 /** Maximum UTF-16 units of texts before a batch takes no further plant, because a driver holds several copies of them. */
 const BATCH_LENGTH = 262_144;
 
@@ -28,7 +31,7 @@ interface Call {
 
 /**
  * Stores the plants that arrive while a batch is in flight in the next batch, so that no plant waits for a timer. The queue
- * needs no limit, because its callers bound the plants in flight: Admission, and an import by its batches.
+ * has no limit of its own: PlantsService asks `isFull`, and an import adds one batch after another.
  */
 @Injectable()
 export class GroupCommit {
@@ -62,6 +65,11 @@ export class GroupCommit {
   /** Number of plants that wait for their batch. */
   get depth(): number {
     return this.#queue.length;
+  }
+
+  /** True if no more plants of clients should wait. */
+  get isFull(): boolean {
+    return this.#queue.length >= MAX_WAITING;
   }
 
   /** Stores one batch after another until the queue is empty. Never rejects: `#commit` catches what a repository throws. */

@@ -63,6 +63,11 @@ describe('src/index.ts', () => {
   });
 
   it('exports a service without a method that expects a plant to be checked', () => {
-    expect(Object.getOwnPropertyNames(index.PlantsService.prototype)).toEqual(['constructor', 'create', 'snapshot']);
+    expect(Object.getOwnPropertyNames(index.PlantsService.prototype)).toEqual([
+      'constructor',
+      'create',
+      'snapshot',
+      'onApplicationShutdown',
+    ]);
   });
 });

@@ -8,6 +8,7 @@ import { Test } from '@nestjs/testing';
 import {
   ContractExceptionFilter,
   JwtVerifier,
+  NewPlantDto,
   PlantDto,
   PLANTS_OPTIONS,
   PlantsModule,
@@ -80,7 +81,7 @@ describe('PlantsService', () => {
     },
   );
 
-  it('refuses calls beyond those that may be in flight with error 503, among which no refused ones count', async () => {
+  it('refuses calls beyond 2,048 that wait for the store with error 503, and none when these are stored', async () => {
     const app = await NestFactory.createApplicationContext(PlantsModule.forRoot(OPTIONS), { logger: false });
     const plants = app.get(PlantsService);
     await expect(plants.create({ id: 2n ** 63n, name: 'Monstera' })).rejects.toMatchObject({ error: 422 });
@@ -93,18 +94,25 @@ describe('PlantsService', () => {
     await app.close();
   });
 
-  it('refuses calls whose plants occupy too much memory with error 503, and none when these are stored', async () => {
+  it('refuses calls whose plants exceed 64 MiB together with error 503, and none when these are stored', async () => {
     const app = await NestFactory.createApplicationContext(PlantsModule.forRoot(OPTIONS), { logger: false });
     const plants = app.get(PlantsService);
-    // There are 16 MiB for all, and each occupies 2 MB. One may exceed the limit.
-    const name = 'x'.repeat(1_000_000);
+    const name = 'x'.repeat(1_048_576);
     const ends = await Promise.allSettled(
-      Array.from({ length: 10 }, (_, id) => plants.create({ id: BigInt(id), name })),
+      Array.from({ length: 65 }, (_, id) => plants.create({ id: BigInt(id), name })),
     );
 
-    expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(9);
+    expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(64);
     expect(ends.at(-1)).toMatchObject({ reason: { error: 503 } });
-    expect(await plants.create({ id: 10n, name })).toEqual({ name });
+    expect(await plants.create({ id: 65n, name })).toEqual({ name });
+    await app.close();
+  });
+
+  it('validates a NewPlantDto that the host has made, too', async () => {
+    const app = await NestFactory.createApplicationContext(PlantsModule.forRoot(OPTIONS), { logger: false });
+    const plant = Object.assign(new NewPlantDto(), { id: 2n ** 63n, name: 'Monstera' });
+
+    await expect(app.get(PlantsService).create(plant)).rejects.toMatchObject({ error: 422 });
     await app.close();
   });
 });
@@ -179,6 +187,23 @@ describe.each(PLATFORMS)('A host on %s', (platform) => {
     const app: Application = testing.createNestApplication(newAdapter(platform), { logger: false });
 
     expect(await send(app, { token: 'another' })).toMatchObject({ status: 200 });
+    await app.close();
+  });
+});
+
+describe('A host', () => {
+  it('replaces what the route calls with overrideProvider(PlantsService)', async () => {
+    const calls: unknown[] = [];
+    const create = (...call: unknown[]): object => {
+      calls.push(call);
+      return { name: 'of the test' };
+    };
+    const builder = Test.createTestingModule({ imports: [PlantsModule.forRoot(OPTIONS)] });
+    const testing = await builder.overrideProvider(PlantsService).useValue({ create }).compile();
+    const app: Application = testing.createNestApplication(newAdapter('express'), { logger: false });
+
+    expect(await send(app)).toMatchObject({ status: 200, body: { name: 'of the test' } });
+    expect(calls).toEqual([[{ id: 1n, name: 'Monstera' }, { principal: undefined }]]);
     await app.close();
   });
 });

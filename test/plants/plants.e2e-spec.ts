@@ -31,6 +31,7 @@ describe('POST /plants', () => {
       body: BODY.replace('}', ',"x":{"id":2,"id":3},"y":1,"y":2,"__proto__":{"tag":"no"},"access_token":"no"}'),
       stored: MONSTERA_ROW,
     },
+    { what: 'a plant behind a byte order mark', body: `\ufeff${BODY}`, stored: MONSTERA_ROW },
     { what: 'a plant of 1 MiB', body: `{"id":1,"name":"${LARGE}"}`, stored: { id: 1n, name: LARGE, tag: null } },
   ])('stores and answers $what', async ({ body, stored }) => {
     const response = await fetch(`${service.url}/plants`, {
@@ -47,10 +48,26 @@ describe('POST /plants', () => {
   });
 
   it('stores each id exactly, however it is written', async () => {
-    const ids = ['-9223372036854775808', '-0', '7e3', '9007199254740992', '9007199254740993', '9223372036854775807'];
+    const ids = [
+      '-9223372036854775808',
+      '-0',
+      '7001.0',
+      '7e3',
+      '9007199254740992',
+      '9007199254740993',
+      '9223372036854775807',
+    ];
 
     for (const id of ids) expect(await post(service.url, `{"id":${id},"name":"A"}`)).toEqual(created('A'));
-    const stored = [-9223372036854775808n, 0n, 7000n, 9007199254740992n, 9007199254740993n, 9223372036854775807n];
+    const stored = [
+      -9223372036854775808n,
+      0n,
+      7000n,
+      7001n,
+      9007199254740992n,
+      9007199254740993n,
+      9223372036854775807n,
+    ];
     expect((await service.rows()).map(({ id }) => id)).toEqual(stored);
   });
 

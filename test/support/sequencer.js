@@ -14,7 +14,6 @@ const LONGEST = [
   'storage/crash',
   'storage/database-faults',
   'storage/database-repository',
-  'http/overload',
   'management/listener',
 ];
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { IncomingMessage } from 'node:http';
 import type { ContractException } from '../../contract/contract.exception.js';
-import type { RefuseBody, TimedBody } from '../../plants/pipes/read-body.js';
+import type { RefuseBody, TimedBody } from '../../plants/read-body.js';
 import type { Answer, PublicResponse } from './public-response.js';
 
 /** X-Request-Id values that can be logged as they are. */

@@ -1,73 +1,49 @@
 import { Expose } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import { ContractException } from '../../contract/contract.exception.js';
-import { FIELD_NAMES, type FieldName } from '../../contract/plant-fields.js';
-import { isNewPlant, IsPlantField } from './field-rules.js';
+import { IsInt64, IsText, MayBeAbsent } from './field-rules.js';
 
-/**
- * The Plant of the contract. `isNewPlant` knows no decorator of class-validator but IsPlantField: a test refuses any other.
- * Expose is for hosts whose ClassSerializerInterceptor uses excludeAll.
- */
+/** The Plant of the contract. Expose is for hosts whose ClassSerializerInterceptor uses excludeAll. */
 export class PlantDto {
   @Expose()
-  @IsPlantField()
+  @IsText()
   name!: string;
 
   @Expose()
-  @IsPlantField()
+  @MayBeAbsent()
+  @IsText({ insteadOfNull: 'leave it out if there is none' })
   tag?: string | undefined;
 }
 
 /** The NewPlant of the contract: a Plant and its id. */
 export class NewPlantDto extends PlantDto {
-  @IsPlantField()
+  @IsInt64()
   id!: bigint;
 }
 
-/**
- * A valid NewPlant. It is a type, because a host's global ValidationPipe with `validateCustomDecorators` runs before our pipe,
- * and would validate the request as the class of our parameter.
- */
-export type NewPlant = Readonly<NewPlantDto>;
-
-/** The fields of a NewPlant, whose values may have any type. */
-export type NewPlantFields = Partial<Record<FieldName, unknown>>;
-
-/** @throws {ContractException} 422 unless the value is an object, and not an array */
-export function assertFields(value: unknown): NewPlantFields {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new ContractException(422);
-  return value;
-}
+/** A NewPlant that `toNewPlant` has validated. Hosts cannot make one, because the package does not export this class. */
+export class ValidNewPlant extends NewPlantDto {}
 
 /**
- * Returns the fields of a NewPlant as a NewPlant; other fields are ignored.
+ * Takes the fields of a NewPlant from any value, and validates them by the decorators. Other members are ignored.
  *
- * @throws {ContractException} 422 if the fields are not a NewPlant
+ * Nest's ValidationPipe costs five times as much, and fails at deep values: class-transformer copies all members recursively.
+ *
+ * @throws {ContractException} 422 if the value is not a NewPlant
  */
-export function toNewPlant(fields: NewPlantFields): NewPlantDto {
-  const plant = new NewPlantDto();
-  copyFields(FIELD_NAMES, fields, plant);
-  if (!isNewPlant(plant)) throw new ContractException(422, describeFaults(plant));
-  return plant;
+export function toNewPlant(value: unknown): ValidNewPlant {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new ContractException(422);
+  const { id, name, tag }: Partial<Record<keyof NewPlantDto, unknown>> = value;
+  const fields = { id, name, tag } as NewPlantDto;
+  const errors = validateSync(Object.assign(new NewPlantDto(), fields), {
+    validationError: { target: false, value: false },
+  });
+  if (errors.length === 0) return Object.assign(new ValidNewPlant(), fields);
+  const faults = errors.flatMap(({ constraints }) => Object.values(constraints ?? {}));
+  throw new ContractException(422, `${faults.join('; ')}.`);
 }
 
-/** The fields of a Plant: those of a NewPlant without the id. */
-const ANSWERED_FIELDS = FIELD_NAMES.filter((name) => name !== 'id');
-
-/** Returns the Plant of a NewPlant: its fields without the id. */
-export function toPlant(newPlant: Readonly<PlantDto>): PlantDto {
-  const plant = new PlantDto();
-  copyFields(ANSWERED_FIELDS, newPlant, plant);
-  return plant;
-}
-
-/** Copies those of the named fields that are not undefined. */
-function copyFields(names: readonly FieldName[], from: Readonly<NewPlantFields>, to: NewPlantFields): void {
-  for (const name of names) if (from[name] !== undefined) to[name] = from[name];
-}
-
-/** Returns the messages of the decorators. class-validator runs only here: see `isNewPlant`. */
-function describeFaults(refused: NewPlantDto): string {
-  const errors = validateSync(refused, { validationError: { target: false, value: false } });
-  return `${errors.flatMap(({ constraints }) => Object.values(constraints ?? {})).join('; ')}.`;
+/** Returns the Plant of a NewPlant, which the answer has. */
+export function toPlant({ name, tag }: Readonly<PlantDto>): PlantDto {
+  return Object.assign(new PlantDto(), { name, tag });
 }

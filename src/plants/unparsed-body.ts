@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { unescape } from 'node:querystring';
 import { Injectable, RequestMethod } from '@nestjs/common';
 import { type AbstractHttpAdapter, ApplicationConfig, HttpAdapterHost } from '@nestjs/core';
-import { PLANTS_PATH } from '../plants.module-definition.js';
+import { PLANTS_PATH } from './plants.module-definition.js';
 
 /** Parsers skip a request without these headers (RFC 9112 §6.3). */
 const BODY_HEADERS = ['content-type', 'content-length', 'transfer-encoding'] as const;
@@ -23,12 +24,12 @@ type Adapter = AbstractHttpAdapter & Partial<WithoutBodyParsers>;
 /**
  * Returns middleware that keeps the application's body parsers away from `POST /plants`. PlantsModule then reads the body
  * itself: after the token was checked, with exact ids, and with the contract's answer to invalid JSON. The module registers
- * such middleware for its own path. Register this one yourself if you use RouterModule, or if the log says so: before the
- * application listens, with the whole path, `app.use('/garden/plants', unparsedBody())`. Paths below are unaffected.
+ * such middleware for its own path. If you use RouterModule, register this one yourself, before all body parsers, with the
+ * whole path: `app.use('/garden/plants', unparsedBody())`. Paths below are unaffected.
  */
 export function unparsedBody(): Middleware {
   // Express and Fastify cut off the path that the middleware is registered for.
-  return hideBodyWhere((path) => path === '' || path === '/');
+  return hideBodyAt(() => '/');
 }
 
 /** Registers the middleware of `unparsedBody` for `POST /plants`, when Nest creates this provider. */
@@ -43,7 +44,8 @@ export class UnparsedBodyRegistration {
       // An application context without a server has no adapter.
       const adapter = adapterHost.httpAdapter as Adapter | null;
       if (adapter === null || adapter.hasBodyParsers === false) return;
-      adapter.use(hideBodyWhere((path) => path === plantsPath(config)));
+      // The application sets its prefix later.
+      adapter.use(hideBodyAt(() => plantsPath(config)));
     });
   }
 }
@@ -61,23 +63,25 @@ function isPost(method: RequestMethod): boolean {
   return method === RequestMethod.POST || method === RequestMethod.ALL;
 }
 
-/**
- * Returns middleware that hides the body of a `POST` from the parsers that run after it.
- *
- * @param isOurs called with the path of each `POST`, as the client has sent it
- */
-function hideBodyWhere(isOurs: (path: string) => boolean): Middleware {
+/** Returns middleware that hides the body of `POST` at a path from the parsers that run after it. */
+function hideBodyAt(path: () => string): Middleware {
   return (request: Request, _response, next) => {
-    const { method, url = '' } = request;
     // The middleware may be registered twice.
-    if (method === 'POST' && !isBodyHidden(request) && isOurs(pathOf(url))) hideBody(request);
+    if (request.method === 'POST' && request[HIDDEN] === undefined && routed(request.url ?? '') === routed(path())) {
+      hideBody(request);
+    }
     next();
   };
 }
 
-/** Returns the path of a request target, which may be absolute, as `http://example.org/plants` (RFC 9112 §3.2.2). */
-function pathOf(url: string): string {
-  return url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/\?.*$/s, '');
+/**
+ * Returns the path of a request target in one spelling for all that a router may take for the same: Express ignores the
+ * letter case and a slash at the end, and Fastify decodes escapes. The target may be absolute, as
+ * `http://example.org/plants` (RFC 9112 §3.2.2).
+ */
+function routed(url: string): string {
+  const path = url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*$/s, '');
+  return unescape(path).replace(/\/$/, '').toLowerCase();
 }
 
 function hideBody(request: Request): void {
@@ -87,11 +91,6 @@ function hideBody(request: Request): void {
     Reflect.deleteProperty(request.headers, name);
   }
   request[HIDDEN] = hidden;
-}
-
-/** Returns whether the middleware has hidden the body of a request. */
-export function isBodyHidden(request: Request): boolean {
-  return request[HIDDEN] !== undefined;
 }
 
 /** Returns the headers with those that the middleware has deleted. */

@@ -1,0 +1,97 @@
+import type { ServerResponse } from 'node:http';
+import {
+  createParamDecorator,
+  type ExecutionContext,
+  Inject,
+  Injectable,
+  Logger,
+  type PipeTransform,
+} from '@nestjs/common';
+import { ContractException } from '../contract/contract.exception.js';
+import { nodeRequest } from '../node-request.js';
+import { BytesInFlight } from './bytes-in-flight.js';
+import type { NewPlantDto } from './dto/plant.dto.js';
+import { parseNewPlant } from './parse-new-plant.js';
+import { assertHeaders, declaredLength, readBody } from './read-body.js';
+import { RESOLVED_OPTIONS, type ResolvedOptions } from './resolve-options.js';
+import { sentHeaders } from './unparsed-body.js';
+
+/** A request of Express, which is Node's own, or of Fastify, which wraps Node's. */
+interface HostRequest {
+  /** The route of Express, with its whole path. */
+  readonly route?: { readonly path: string };
+  /** The route of Fastify, with its whole path. */
+  readonly routeOptions?: { readonly url?: string };
+}
+
+/** Node's response, or that of Fastify, which wraps it. */
+type HostResponse = ServerResponse | { readonly raw: ServerResponse };
+
+/**
+ * Returns the context of the request: a pipe gets only a value, but this one needs the request and its response. It is a
+ * function, because a host's own global pipe runs first, and may copy objects, such as one that trims texts.
+ */
+type LazyContext = () => ExecutionContext;
+
+const CurrentContext = createParamDecorator((_data: unknown, context: ExecutionContext): LazyContext => {
+  return () => context;
+});
+
+/** Like `@Body`, but {@link NewPlantPipe} reads the body itself: after the guard, and with the exact id. */
+export const PlantFromBody = (): ParameterDecorator => CurrentContext(NewPlantPipe);
+
+/** Reads the body of a request, and turns it into a valid NewPlant. */
+@Injectable()
+export class NewPlantPipe implements PipeTransform<LazyContext, Promise<NewPlantDto>> {
+  readonly #logger = new Logger('PlantStore');
+  #hasLoggedParser = false;
+
+  constructor(
+    private readonly bytesInFlight: BytesInFlight,
+    @Inject(RESOLVED_OPTIONS) private readonly options: Pick<ResolvedOptions, 'bodyLimit'>,
+  ) {}
+
+  /** @throws {ContractException} like `assertHeaders`, 500, 503, like `readBody`, like `parseNewPlant`, in this order */
+  async transform(getContext: LazyContext): Promise<NewPlantDto> {
+    const http = getContext().switchToHttp();
+    const hostRequest = http.getRequest<HostRequest>();
+    const request = nodeRequest(hostRequest);
+    const headers = sentHeaders(request);
+    const limit = this.options.bodyLimit;
+    assertHeaders(request, headers, limit);
+    if (request.readableDidRead || request.readableEnded) this.#refuseParsed(hostRequest);
+    let counted = 0;
+    const count = (bytes: number): void => {
+      this.bytesInFlight.add(bytes);
+      counted += bytes;
+    };
+    try {
+      const response = nodeResponse(http.getResponse<HostResponse>());
+      const body = await readBody(request, response, { length: declaredLength(headers), limit, count });
+      return parseNewPlant(body);
+    } finally {
+      // From here on, PlantsService counts the plant.
+      this.bytesInFlight.remove(counted);
+    }
+  }
+
+  /**
+   * Refuses a body that a parser of the application has read: it may have rounded the id. Logs once what to do.
+   *
+   * @throws {ContractException} 500 always
+   */
+  #refuseParsed({ route, routeOptions }: HostRequest): never {
+    if (!this.#hasLoggedParser) {
+      this.#hasLoggedParser = true;
+      const line = `app.use('${route?.path ?? routeOptions?.url}', unparsedBody())`;
+      this.#logger.error(
+        `A body parser reads plants before PlantsModule, so they get error 500: call ${line} before it`,
+      );
+    }
+    throw new ContractException(500);
+  }
+}
+
+function nodeResponse(response: HostResponse): ServerResponse {
+  return 'raw' in response ? response.raw : response;
+}
