@@ -1,5 +1,5 @@
 -- Creates plants with new random ids, and prints the results as JSON.
--- Arguments: the token, a seed, and `true` if each request closes its connection.
+-- Arguments: the token and a seed.
 -- The script formats the requests itself, because wrk.format would cost more than sending them.
 
 local head
@@ -8,7 +8,6 @@ function init(arguments)
   math.randomseed(tonumber(arguments[2]))
   head = "POST /plants HTTP/1.1\r\nHost: " .. wrk.host .. ":" .. wrk.port
     .. "\r\nAuthorization: Bearer " .. arguments[1]
-    .. (arguments[3] == "true" and "\r\nConnection: close" or "")
     .. "\r\nContent-Type: application/json\r\nContent-Length: "
 end
 

@@ -224,7 +224,6 @@ function answer(response, entry, status, content, headers = []) {
     ...(complete ? headers : [...headers, 'Connection', 'close']),
   ]);
   response.end(body);
-  if (process.env.REQUEST_LOG === 'off') return;
   const duration = Math.round((performance.now() - entry.begun) * 1_000) / 1_000;
   const { method, url, socket } = response.req;
   const { requestId, principal } = entry;

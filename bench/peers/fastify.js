@@ -10,7 +10,7 @@ const schema = {
 
 /** Serves POST /plants; `insert` stores one plant. */
 export async function serve(insert) {
-  const fastify = Fastify({ logger: process.env.REQUEST_LOG !== 'off' });
+  const fastify = Fastify({ logger: true });
   await fastify.register(bearerAuth, { keys: new Set([process.env.TOKEN]) });
   fastify.post('/plants', { schema }, async ({ body }) => {
     await insert(body);

@@ -111,9 +111,7 @@ class AppModule {}
 
 const app = await NestFactory.create<NestFastifyApplication>(
   AppModule,
-  new FastifyAdapter({
-    logger: process.env['REQUEST_LOG'] !== 'off' && { stream: destination({ sync: false, minLength: 8_192 }) },
-  }),
+  new FastifyAdapter({ logger: { stream: destination({ sync: false, minLength: 8_192 }) } }),
   { logger: ['error', 'warn'] },
 );
 app.useGlobalPipes(new ValidationPipe());
