@@ -23,7 +23,7 @@ const ROOMS = {
 /** Packages that only some rooms may import. */
 const KEPT_IN = [
   [['auth'], ['jose']],
-  [['commands'], ['cli-progress', 'csv-parse', 'csv-stringify']],
+  [['commands'], ['csv-parse', 'csv-stringify']],
   [['commands', 'main'], ['commander']],
   [['storage'], ['@photostructure/sqlite', 'pg']],
   [

@@ -1,21 +1,13 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { backUp } from '../storage/sqlite/backup.js';
-import {
-  assertFileName,
-  counted,
-  JSON_OPTION,
-  onInterruption,
-  printSummary,
-  type ReportOptions,
-  RUN_AGAIN,
-} from './command-line.js';
+import { counted, JSON_OPTION, parseFileName, printSummary, type ReportOptions } from './command-line.js';
 import { requireSqliteFile } from './open-store.js';
 
 export function configure(command: Command): void {
   command
     .description('Copies the SQLite database of DATABASE_URL to a new file, while the service runs.')
-    .argument('<file>', 'the file to create; it must not exist')
+    .argument('<file>', 'the file to create; it must not exist', parseFileName)
     .option(...JSON_OPTION)
     .addHelpText('after', '\nExample:\n  plant-store backup /backups/plants-2026-11-20.db')
     .action(run);
@@ -26,9 +18,6 @@ async function run(target: string, options: ReportOptions): Promise<void> {
     loadConfiguration().databaseUrl,
     'back up PostgreSQL with its own tools: pg_dump, or pg_basebackup',
   );
-  assertFileName(target);
-  const endAdvice = onInterruption(() => `there is no ${target}; ${RUN_AGAIN}`);
   const plants = await backUp(file, target);
-  endAdvice();
   printSummary({ file: target, plants }, `${target} is a backup of ${counted(plants, 'plant')}`, options);
 }

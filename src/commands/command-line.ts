@@ -1,5 +1,4 @@
-import { badUsage, EXIT_STATUS } from '../operator-error.js';
-import { withoutCredentials } from '../operator-text.js';
+import { InvalidArgumentError } from 'commander';
 
 /** How a command reports its result. */
 export interface ReportOptions {
@@ -12,28 +11,10 @@ export interface ReportOptions {
 /** The option of every command that prints a summary or a listing. */
 export const JSON_OPTION = ['--json', 'print the result as JSON'] as const;
 
-/** The advice of an interrupted command that can simply run again. */
-export const RUN_AGAIN = 'run the same command again';
-
-/** @throws {OperatorError} unless a file that is to be created can have this name */
-export function assertFileName(name: string): void {
-  if (name === '') throw badUsage('the name of the file is empty: name a file');
-  if (name.endsWith('/')) throw badUsage(`${name} is the name of a directory: name a file`);
-}
-
-/**
- * If a signal interrupts the program, prints a line that says what is stored, and how to go on.
- *
- * @returns a function that ends this, for a command that has done its work and only prints its summary
- */
-export function onInterruption(describe: () => string): () => void {
-  const print = (status: number): void => {
-    if (status === EXIT_STATUS.interrupted) {
-      process.stderr.write(`plant-store: interrupted: ${withoutCredentials(describe())}\n`);
-    }
-  };
-  process.once('exit', print);
-  return () => process.off('exit', print);
+/** Parses the name of a file that is to be created, which a variable of a script may have left empty. */
+export function parseFileName(name: string): string {
+  if (name === '' || name.endsWith('/')) throw new InvalidArgumentError('Name a file.');
+  return name;
 }
 
 /** Prints the result of a command: words on stderr, or one line of JSON on stdout. */

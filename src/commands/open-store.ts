@@ -10,6 +10,7 @@ export async function openOrCreateStore({ databaseUrl, store }: Configuration): 
   assertNotInMemory(databaseUrl);
   return openRepository(databaseUrl, {
     ...store,
+    createsDirectory: true,
     onWait: (reason) => process.stderr.write(`Waiting for the database: ${reason}\n`),
   });
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { restore } from '../storage/sqlite/backup.js';
-import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './command-line.js';
+import { counted, JSON_OPTION, printSummary, type ReportOptions } from './command-line.js';
 import { requireSqliteFile } from './open-store.js';
 
 export function configure(command: Command): void {
@@ -18,8 +18,6 @@ async function run(backup: string, options: ReportOptions): Promise<void> {
     loadConfiguration().databaseUrl,
     'fill a PostgreSQL database with plant-store import, or with pg_restore',
   );
-  const endAdvice = onInterruption(() => `nothing is restored; ${RUN_AGAIN}`);
   const plants = await restore(file, backup);
-  endAdvice();
   printSummary({ file, backup, plants }, `${counted(plants, 'plant')} restored from ${backup} to ${file}`, options);
 }

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './command-line.js';
+import { lengthOf } from '../storage/plant-repository.js';
+import { counted, JSON_OPTION, printSummary, type ReportOptions } from './command-line.js';
 import { inBatches } from './data/batches.js';
 import { encodePlants } from './data/formats.js';
 import { withProgress } from './data/progress.js';
@@ -19,13 +20,12 @@ export function configure(command: Command): void {
 }
 
 async function run(options: ReportOptions): Promise<void> {
-  const configuration = loadConfiguration();
-  onInterruption(() => RUN_AGAIN);
-  const snapshot = await openExistingSnapshot(configuration);
+  const snapshot = await openExistingSnapshot(loadConfiguration());
   const hash = createHash('sha256');
   let plants = 0;
   try {
-    for await (const batch of withProgress(inBatches(snapshot.plants()), 'plants', () => snapshot.count())) {
+    const batches = inBatches(snapshot.plants(), lengthOf);
+    for await (const batch of withProgress(batches, 'plants', () => snapshot.count())) {
       hash.update(encodePlants(batch, 'ndjson'));
       plants += batch.length;
     }

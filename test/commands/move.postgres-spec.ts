@@ -99,8 +99,8 @@ describe('A move from SQLite to PostgreSQL, and back to SQLite,', () => {
       return row?.count ?? 0;
     };
     let begun = 0;
-    /** Ends an import that has added plants and waits for more lines, and returns its exit status and its words. */
-    const end = async (by: NodeJS.Signals | 'server'): Promise<unknown[]> => {
+    /** Ends an import that has added plants and waits for more lines, and returns its exit status. */
+    const end = async (by: NodeJS.Signals | 'server'): Promise<number | null> => {
       // A killed import may have left a statement that the server still executes.
       const others = "SELECT FROM pg_stat_activity WHERE application_name = 'plant-store'";
       await until('no other import adds plants', async () => (await query(others)).length === 0);
@@ -113,19 +113,12 @@ describe('A move from SQLite to PostgreSQL, and back to SQLite,', () => {
         await server.kill();
         running.child.stdin.end(lines.slice(begun).join(''));
       } else running.signal(by);
-      return [await running.ended, running.stderr];
+      return running.ended;
     };
-    const goOn = 'run the same command again: it goes on where this one ended\\n$';
 
-    expect(await end('SIGINT')).toEqual([
-      130,
-      expect.stringMatching(new RegExp(`^plant-store: interrupted: \\d+ created, .+; ${goOn}`)),
-    ]);
-    expect(await end('SIGKILL')).toEqual([null, '']);
-    expect(await end('server')).toEqual([
-      1,
-      expect.stringMatching(new RegExp(`^\\d+ created, .+\\nplant-store: .+; ${goOn}`)),
-    ]);
+    expect(await end('SIGINT')).toBe(130);
+    expect(await end('SIGKILL')).toBeNull();
+    expect(await end('server')).toBe(1);
     await server.restart();
 
     expect(await run('import', ['plants.ndjson'], { DATABASE_URL: url })).toMatchObject({ status: 0 });

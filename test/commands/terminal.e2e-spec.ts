@@ -3,7 +3,7 @@ import type { NodeProcess } from '../support/node-process.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import { ON_TERMINAL } from '../support/terminal.js';
 
-const [WRAP_OFF, WRAP_ON, CTRL_C, CTRL_D] = ['\x1b[?7l', '\x1b[?7h', '\x03', '\x04'];
+const [CTRL_C, CTRL_D] = ['\x03', '\x04'];
 
 const directory = ServiceDirectory.ofEachTest();
 
@@ -11,31 +11,21 @@ function onTerminal(command: string, ...parameters: string[]): NodeProcess {
   return directory.command(command, parameters, {}, ON_TERMINAL);
 }
 
-describe('Ctrl+C during a progress bar', () => {
-  it.each([
-    { command: ['export', 'other.ndjson'], words: 'there is no other.ndjson; run the same command again' },
-    { command: ['verify'], words: 'run the same command again' },
-    {
-      command: ['import', 'plants.ndjson'],
-      words: '0 created, \\d+ repeated, 0 conflicts, 0 rejected; run the same command again: it goes on where .+',
-    },
-  ])('of $command.0 leaves the terminal as it was, and one line says how to go on', async ({ command, words }) => {
-    await directory.store([]);
-    directory.fill(200_000);
-    if (command[0] === 'import') await directory.run('export', ['plants.ndjson']);
-    const running = onTerminal(...(command as [string]));
-    await running.printed(/(\d of \d+ plants|\d rows)/);
-    running.child.stdin.write(CTRL_C);
+describe('Ctrl+C', () => {
+  it.each([{ command: ['export', 'other.ndjson'] }, { command: ['verify'] }, { command: ['import', 'plants.ndjson'] }])(
+    'ends $command.0 while it shows its progress',
+    async ({ command }) => {
+      await directory.store([]);
+      directory.fill(200_000);
+      if (command[0] === 'import') await directory.run('export', ['plants.ndjson']);
+      const running = onTerminal(...(command as [string]));
+      await running.printed(/(\d of \d+ plants|\d rows)/);
+      running.child.stdin.write(CTRL_C);
 
-    expect(await running.ended).toBe(130);
-    const shown = running.stdout;
-    expect(shown.lastIndexOf(WRAP_ON)).toBeGreaterThan(shown.lastIndexOf(WRAP_OFF));
-    const [last = '', end] = shown.split('\r\n').slice(-2);
-    // The bar is erased from the line first.
-    expect(last.split('\x1b[2K').at(-1)).toMatch(new RegExp(`^plant-store: interrupted: ${words}$`));
-    expect(end).toBe('');
-    expect(existsSync(directory.file('other.ndjson'))).toBe(false);
-  });
+      expect(await running.ended).toBe(130);
+      expect(existsSync(directory.file('other.ndjson'))).toBe(false);
+    },
+  );
 });
 
 describe('plant-store export', () => {
@@ -48,7 +38,7 @@ describe('plant-store export', () => {
     expect(running.stdout).toContain('0 of 1 plants');
   });
 
-  it('shows plants that go to the terminal without a progress bar between them', async () => {
+  it('shows plants that go to the terminal without its progress between them', async () => {
     await directory.store([{ id: 1n, name: 'Monstera' }]);
     const running = onTerminal('export');
 
@@ -58,21 +48,18 @@ describe('plant-store export', () => {
 });
 
 describe('plant-store import', () => {
-  it('shows each rejected row on a line of its own, which the end of the progress does not erase', async () => {
+  it('shows each rejected row on a line of its own, which the progress does not erase', async () => {
     await directory.store([]);
     directory.write('rows.ndjson', '{"id":x}\n{"id":1,"name":"Monstera"}\n{"id":y}\n');
     const running = onTerminal('import', 'rows.ndjson');
 
     expect(await running.ended).toBe(3);
-    const shown = running.stdout.split('\r\n');
-    const [saved, erased] = ['\x1b7', '\x1b[K'];
-    // What is shown at the end is erased at the saved position.
-    expect(shown.slice(0, 3).map((line) => line.split(erased).at(-1))).toEqual([
+    const shown = running.stdout.split('\r\n').map((line) => line.split('\x1b[K').at(-1));
+    expect(shown.slice(0, 3)).toEqual([
       expect.stringMatching(/^line 1: The row is not JSON/),
       expect.stringMatching(/^line 3: The row is not JSON/),
-      expect.stringContaining('1 created'),
+      expect.stringMatching(/^1 created/),
     ]);
-    expect(shown[2]?.startsWith(saved)).toBe(true);
   });
 
   it('says on a terminal that it reads stdin', async () => {

@@ -110,9 +110,9 @@ export class ServiceDirectory {
   }
 
   /** Writes a file with exactly this mode, and returns its path. */
-  write(name: string, text: string, mode = 0o600): string {
+  write(name: string, content: string | Buffer, mode = 0o600): string {
     const file = this.file(name);
-    writeFileSync(file, text);
+    writeFileSync(file, content);
     // writeFileSync would subtract the umask.
     chmodSync(file, mode);
     return file;

@@ -1,18 +1,16 @@
 import { Readable } from 'node:stream';
-import type { StoredPlant } from '../../storage/plant-repository.js';
 import { inBatches } from './batches.js';
 
-/** Returns the sizes of the batches of so many plants with texts of this length. */
+/** Returns the sizes of the batches of so many texts of this length. */
 async function sizesOf(count: number, length: number): Promise<number[]> {
-  const tag = 'b'.repeat(length / 2);
-  const plants = Array.from({ length: count }, (_, id): StoredPlant => ({ id: BigInt(id), name: tag, tag }));
+  const texts = Readable.from(Array<string>(count).fill('a'.repeat(length)));
   const sizes: number[] = [];
-  for await (const batch of inBatches(Readable.from(plants))) sizes.push(batch.length);
+  for await (const batch of inBatches<string>(texts, (text) => text.length)) sizes.push(batch.length);
   return sizes;
 }
 
-describe('Batches of plants', () => {
-  it('have up to 1,000 plants, and fewer where their texts are long', async () => {
+describe('Batches', () => {
+  it('have up to 1,000 items, and fewer where their texts are long', async () => {
     expect(await sizesOf(2_001, 2)).toEqual([1_000, 1_000, 1]);
     expect(await sizesOf(1_000, 2)).toEqual([1_000]);
     expect(await sizesOf(5, 32_768)).toEqual([2, 2, 1]);

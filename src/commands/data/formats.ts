@@ -1,8 +1,6 @@
 import { extname } from 'node:path';
 import { stringify } from 'csv-stringify/sync';
 import { Option } from 'commander';
-import { FIELD_NAMES } from '../../contract/plant-fields.js';
-import { listed } from '../../operator-text.js';
 import { badUsage } from '../../operator-error.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';
 
@@ -12,7 +10,7 @@ export const FORMATS = ['ndjson', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
 
 /** The first line of a file; NDJSON has none. */
-export const HEADERS: Readonly<Record<Format, string>> = { ndjson: '', csv: `${FIELD_NAMES.join()}\r\n` };
+export const HEADERS: Readonly<Record<Format, string>> = { ndjson: '', csv: 'id,name,tag\r\n' };
 
 export function formatOption(): Option {
   const description = 'format of the plants; by default that of the ending of the file, or ndjson if it has none';
@@ -27,10 +25,9 @@ export function formatOption(): Option {
 export function formatOf(file: string): Format {
   const ending = extname(file).slice(1);
   if (ending === '') return 'ndjson';
-  const named = FORMATS.find((format) => format === ending.toLowerCase());
-  if (named !== undefined) return named;
-  const endings = FORMATS.map((format) => `.${format}`);
-  throw badUsage(`${file} ends with .${ending}, which names no format: use ${listed(endings, 'or')}, or pass --format`);
+  const format = FORMATS.find((name) => name === ending.toLowerCase());
+  if (format !== undefined) return format;
+  throw badUsage(`${file} ends with .${ending}, which names no format: use .ndjson or .csv, or pass --format`);
 }
 
 /** Returns the lines of these plants. */
@@ -39,12 +36,12 @@ export function encodePlants(plants: readonly StoredPlant[], format: Format): st
 }
 
 /** Returns the line of NDJSON, which `verify` digests. JSON.stringify takes no bigint. */
-function toLine({ id, ...others }: StoredPlant): string {
-  return `{"id":${id},${JSON.stringify(others).slice(1)}\n`;
+function toLine({ id, name, tag }: StoredPlant): string {
+  return `{"id":${id},${JSON.stringify({ name, tag }).slice(1)}\n`;
 }
 
 /** Puts each text in quotation marks: `""` is an empty text, and nothing is an absent one, as PostgreSQL reads them. */
 function encodeCsv(plants: readonly StoredPlant[]): string {
-  const records = plants.map((plant) => FIELD_NAMES.map((name) => plant[name]));
+  const records = plants.map(({ id, name, tag }) => [id, name, tag]);
   return stringify(records, { quoted_string: true, record_delimiter: 'windows' });
 }

@@ -1,0 +1,141 @@
+import { pipeline } from 'node:stream';
+import { CsvError, parse } from 'csv-parse';
+import { OperatorError } from '../../operator-error.js';
+import { readRow, type Row } from './rows.js';
+
+/** Matches a first line with which some programs tell Excel the separator of the file. */
+const SEPARATOR_LINE = /^sep=([,;])\r?\n/i;
+
+const WRONG_HEADER =
+  'the first line must name the columns id and name, in any order and in upper or lower case, each once; tag may be ' +
+  'missing; if the file is NDJSON, pass --format ndjson';
+
+/** An integer as JSON spells it, without an exponent. */
+const INTEGER = /^-?(?:0|[1-9]\d*)(?:\.0+)?$/;
+
+/** A number as a spreadsheet shows it if it has many digits. */
+const EXPONENT = /^-?[\d.,]+e[+-]?\d+$/i;
+
+/** A field, undefined if it is empty and has no quotation marks. */
+type Field = string | undefined;
+
+/**
+ * Reads CSV of RFC 4180 with a header, which names the columns in any order, separated by commas or semicolons. Other
+ * columns, and rows without a value, are ignored. An empty field is an absent value, unless it has quotation marks or is a
+ * name.
+ *
+ * @param warn called at the end if the file may be cut off
+ */
+export async function* readCsv(
+  texts: AsyncGenerator<string, void>,
+  warn: (message: string) => void,
+): AsyncGenerator<Row> {
+  const beginning = await readFirstLine(texts);
+  const [separatorLine = '', delimiter = separatorOf(beginning)] = SEPARATOR_LINE.exec(beginning) ?? [];
+  const records = new CsvRecords(separatorLine === '' ? 1 : 2);
+  const parser = parse({
+    cast: (field, { quoting }) => (field === '' && !quoting ? undefined : field),
+    delimiter,
+    // The types of csv-parse know only records of strings.
+    on_record: (fields) => records.read(fields) as never,
+    record_delimiter: ['\r\n', '\n'],
+    relax_column_count: true,
+  });
+  let last = beginning;
+  async function* source(): AsyncGenerator<string> {
+    yield beginning.slice(separatorLine.length);
+    for await (const text of texts) {
+      yield text;
+      if (text !== '') last = text;
+    }
+  }
+  try {
+    // An error of either stream ends the iteration, which throws it.
+    yield* pipeline(source(), parser, () => undefined) as AsyncIterable<Row>;
+  } catch (error) {
+    throw error instanceof CsvError ? records.explain(error) : error;
+  }
+  records.assertHeader();
+  if (!last.endsWith('\n')) warn('The file does not end in a line break: check that its last row is complete.');
+}
+
+/** Reads until the first line is complete. */
+async function readFirstLine(texts: AsyncGenerator<string, void>): Promise<string> {
+  let beginning = '';
+  for (;;) {
+    const { value, done } = await texts.next();
+    if (done === true) return beginning;
+    beginning += value;
+    if (value.includes('\n')) return beginning;
+  }
+}
+
+/** Spreadsheets write semicolons where the comma is the decimal separator. */
+function separatorOf(beginning: string): string {
+  const [header = ''] = beginning.split('\n', 1);
+  return header.split(';').length > header.split(',').length ? ';' : ',';
+}
+
+/** Reads the records of a file one after another. The first is the header. */
+class CsvRecords {
+  /** The number of the line on which the next record begins. */
+  #line: number;
+  /** The names of the columns in lower case. */
+  #columns: readonly string[] | undefined;
+
+  constructor(firstLine: number) {
+    this.#line = firstLine;
+  }
+
+  /** Returns the row of a record, or null if the record is the header or has no value. */
+  read(fields: readonly Field[]): Row | null {
+    const line = this.#line;
+    // The parser's own number of the line counts each CRLF between quotation marks twice.
+    this.#line += fields.join('').split('\n').length;
+    if (fields.every((field) => field === undefined)) return null;
+    if (this.#columns !== undefined) return readRecord(line, fields, this.#columns);
+    this.#columns = readHeader(fields);
+    return null;
+  }
+
+  /** Returns the error for the operator after the parser has refused the next record. */
+  explain(cause: CsvError): OperatorError {
+    if (this.#columns === undefined) return new OperatorError(WRONG_HEADER, { cause });
+    const fault =
+      cause.code === 'CSV_QUOTE_NOT_CLOSED'
+        ? 'a quotation mark is not closed, or the file is cut off there'
+        : 'its quotation marks are wrong: write 5" pot as "5"" pot", and no blank before a quotation mark';
+    return new OperatorError(`line ${this.#line}: ${fault}`, { cause });
+  }
+
+  assertHeader(): void {
+    if (this.#columns === undefined) throw new OperatorError(`the file is empty: ${WRONG_HEADER}`);
+  }
+}
+
+function readHeader(fields: readonly Field[]): readonly string[] {
+  const columns = fields.map((field = '') => field.toLowerCase());
+  if (columns.some((name) => name.includes('\r'))) {
+    throw new OperatorError('the lines end with CR alone: convert the file to LF or CRLF, for example with mac2unix');
+  }
+  const count = (name: string): number => columns.filter((column) => column === name).length;
+  if (count('id') === 1 && count('name') === 1 && count('tag') <= 1) return columns;
+  if (columns.some((column) => /^\s+(?:id|name|tag)\s*$|^(?:id|name|tag)\s+$/.test(column))) {
+    throw new OperatorError('the first line has blanks beside its separators: remove them from all lines');
+  }
+  throw new OperatorError(WRONG_HEADER);
+}
+
+function readRecord(line: number, fields: readonly Field[], columns: readonly string[]): Row {
+  if (fields.length !== columns.length) {
+    return { line, reason: `The header has ${columns.length} fields, but the row has ${fields.length}.` };
+  }
+  const [id = '', name = '', tag] = ['id', 'name', 'tag'].map((column) => fields[columns.indexOf(column)]);
+  if (EXPONENT.test(id)) {
+    return { line, reason: `The id ${id} was rounded by a spreadsheet: format the column as text before you fill it.` };
+  }
+  if (id !== id.trim()) {
+    return { line, reason: 'The id has blanks beside it: remove them from all fields, because a text keeps them.' };
+  }
+  return readRow(line, `{"id":${INTEGER.test(id) ? id : null},${JSON.stringify({ name, tag }).slice(1)}`);
+}
