@@ -1,11 +1,12 @@
 import 'reflect-metadata';
+import { inspect } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { Command, CommanderError } from 'commander';
 import { EXIT_STATUS, type ExitStatus, OperatorError } from './operator-error.js';
 import { explainWriteError } from './files/file-errors.js';
-import { describeError } from './process/describe-error.js';
 import { onSignals } from './process/signals.js';
 import { readVersion } from './process/version.js';
+import { RepositoryUnavailableError } from './storage/plant-repository.js';
 import { withoutCredentials } from './operator-text.js';
 
 /** A command, whose file is loaded only when it is used. */
@@ -31,21 +32,11 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
 };
 
-/**
- * Node's exit status if the last `await` of this file waits for a promise that never settles: a driver has lost it. Node 20
- * prints nothing then, and later versions only name a line of this program: https://nodejs.org/api/process.html#exit-codes
- */
-const UNSETTLED = 13;
-
-/** Runs the command that the arguments name. */
-async function run(): Promise<void> {
-  const parameters = process.argv.slice(2);
-  if (parameters.length === 0) parameters.push('start');
-  const isService = parameters[0] === 'start';
+/** Runs the command that the parameters name. */
+async function run([name = 'start', ...parameters]: readonly string[]): Promise<void> {
   // Only the user of the program can read the files that it creates.
   process.umask(0o077);
-  handleEnds(isService);
-
+  handleEnds(name === 'start');
   const program = new Command('plant-store')
     .description('A service that stores plants, and the commands to operate it. DATABASE_URL names the store.')
     .version(readVersion(), '--version', 'print the version')
@@ -53,20 +44,14 @@ async function run(): Promise<void> {
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(withoutValue(text.replace(/^error: /, 'plant-store: '))) })
     .addHelpText('after', '\nExample:\n  plant-store export plants.ndjson')
-    // Commander knows only names and summaries at first, so `--help` loads no command. Before it parses the arguments of a
-    // command, this hook adds the options of that command.
-    .hook('preSubcommand', (_, command) => configureCommand(command));
-  for (const [name, { summary }] of Object.entries(COMMANDS)) {
-    program.command(name).summary(summary);
-  }
-
-  await program.parseAsync(parameters, { from: 'user' }).catch(fail);
-}
-
-/** Loads the file of a command, which adds its options, help and action. */
-async function configureCommand(command: Command): Promise<void> {
-  const file = await COMMANDS[command.name()]?.load();
-  file?.configure(command);
+    // Commander knows only names and summaries at first, so `--help` loads no command. Before it parses the parameters of a
+    // command, this hook loads the file of the command, which adds its options, help and action.
+    .hook('preSubcommand', async (_, command) => {
+      const file = await COMMANDS[command.name()]?.load();
+      file?.configure(command);
+    });
+  for (const [command, { summary }] of Object.entries(COMMANDS)) program.command(command).summary(summary);
+  await program.parseAsync([name, ...parameters], { from: 'user' });
 }
 
 /** Removes the value of an unknown option such as `--tokn=secret`, and credentials in a URL that is no command. */
@@ -74,7 +59,7 @@ function withoutValue(text: string): string {
   return withoutCredentials(text.replace(/(unknown option '[^'=]*)=.*'/, "$1'"));
 }
 
-/** Sets how the program ends: at a signal, if its output has no reader, and if a promise never settles. */
+/** Sets how the program ends at a signal, and if its output has no reader. */
 function handleEnds(isService: boolean): void {
   const end = (): void => process.exit(isService ? EXIT_STATUS.done : EXIT_STATUS.interrupted);
   // SIGHUP ends a command. A service ignores SIGHUP while it starts, and then reloads its files.
@@ -87,10 +72,6 @@ function handleEnds(isService: boolean): void {
     fail(explainWriteError('stdout', error));
   });
   process.stderr.on('error', () => undefined);
-  process.on('exit', () => {
-    if (process.exitCode !== UNSETTLED) return;
-    process.exitCode = report(new OperatorError('the program has ended before its work was done'));
-  });
 }
 
 /** Ends the program at once after an error: a database connection that failed to open could keep the process alive. */
@@ -98,16 +79,20 @@ function fail(error: unknown): never {
   process.exit(report(error));
 }
 
-/** Prints an error, and returns the exit status. */
+/** Prints an error, and returns the exit status. Only a defect is printed with its stack. */
 function report(error: unknown): ExitStatus {
   // Commander has printed its own error.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_STATUS.done : EXIT_STATUS.badUsage;
-  const { text, status } = describeError(error);
-  process.stderr.write(`plant-store: ${text}\n`);
-  return status;
+  // Errors of the system, such as ENOENT, name the file.
+  const isKnown =
+    error instanceof OperatorError || error instanceof RepositoryUnavailableError || 'syscall' in Object(error);
+  // A configuration may have several faults, each in a line of its own.
+  const text = isKnown ? (error as Error).message.replaceAll('\n', '\nplant-store: ') : inspect(error);
+  process.stderr.write(`plant-store: ${withoutCredentials(text)}\n`);
+  return error instanceof OperatorError ? error.status : EXIT_STATUS.failed;
 }
 
 // V8's pretenuring moves requests that wait for their batch to old space, and full collections then cost a fifth of the CPU.
 setFlagsFromString('--no-allocation-site-pretenuring');
 
-await run();
+await run(process.argv.slice(2)).catch(fail);

@@ -2,7 +2,7 @@ import { open, stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { Logger } from '@nestjs/common';
 import type { Command } from 'commander';
-import { loadConfiguration } from '../config/configuration.js';
+import { loadConfiguration } from '../config/load-configuration.js';
 import { explainReadError } from '../files/file-errors.js';
 import { badUsage, EXIT_STATUS } from '../operator-error.js';
 import { isRefusal } from '../storage/engine-errors.js';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { loadConfiguration } from '../config/configuration.js';
+import { loadConfiguration } from '../config/load-configuration.js';
 import { restore } from '../storage/sqlite/backup.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions } from './command-line.js';
 import { requireSqliteFile } from './open-store.js';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { loadConfiguration } from '../config/configuration.js';
+import { loadConfiguration } from '../config/load-configuration.js';
 
 export function configure(command: Command): void {
   command

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { digestToken, generateToken } from '../auth/static-tokens.js';
 import { addToken, parseInstant, parseTokens, readTokenFile, removeTokens } from '../auth/token-file.js';
-import { loadConfiguration } from '../config/configuration.js';
+import { loadConfiguration } from '../config/load-configuration.js';
 import { explainWriteError } from '../files/file-errors.js';
 import { badUsage } from '../operator-error.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './command-line.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Command } from 'commander';
-import { loadConfiguration } from '../config/configuration.js';
+import { loadConfiguration } from '../config/load-configuration.js';
 import { lengthOf } from '../storage/plant-repository.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions } from './command-line.js';
 import { inBatches } from './data/batches.js';

@@ -1,6 +1,6 @@
-import { variableNames } from '../../test/support/variable-names.js';
 import { OperatorError } from '../operator-error.js';
-import { type Configuration, parseConfiguration } from './configuration.js';
+import type { Configuration } from './configuration.js';
+import { parseConfiguration, VARIABLES } from './load-configuration.js';
 
 /** Invalid values of each variable. */
 const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
@@ -29,7 +29,7 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   JWT_AUDIENCE: ['two words'],
   JWT_JWKS_URL: ['/jwks', 'http://login.example.com/jwks', 'file:///jwks'],
   JWT_TYPE: ['jwt', 'id_token'],
-  REQUIRED_SCOPE: ['plants write', '"', 'é'],
+  REQUIRED_SCOPE: ['plants write', 'a"b', 'é'],
   BODY_LIMIT: ['0', '0.9', '267386881', '256mb', '1gb', '1 kb', 'much'],
   MAX_CONNECTIONS: ['0', '1000001', 'many'],
   REQUEST_TIMEOUT: ['0s', '30', '61m', '3600001ms', 'soon'],
@@ -67,8 +67,34 @@ describe('A variable with an invalid value', () => {
 
   it('is tested for each variable', () => {
     // A file has no value of its own: test/config/files tests its variable.
-    const names = variableNames().filter((name) => name !== 'DATABASE_URL_FILE');
+    const names = VARIABLES.filter((name) => name !== 'DATABASE_URL_FILE');
     expect(Object.keys(BAD_VALUES).sort()).toEqual(names.sort());
+  });
+});
+
+describe('Several variables with an invalid value', () => {
+  it('have a line each', () => {
+    const complaint = complaintAbout({ PORT: 'http', LOG_LEVEL: 'loud', HOST: '127.0.0.1' });
+
+    expect(complaint.split('\n').map((line) => line.split(' ')[0])).toEqual(['PORT', 'LOG_LEVEL']);
+  });
+});
+
+describe('A value in quotation marks, which a file of variables has left there,', () => {
+  it.each([
+    ['JWT_AUDIENCE', '"plants"'],
+    ['JWT_AUDIENCE', "'plants'"],
+    ['DATABASE_URL', '"sqlite:plants.db"'],
+    ['HOST', '"0.0.0.0"'],
+    ['ACCESS_TOKENS', '"one","two"'],
+  ])('is refused with the reason: %s=%s', (name, value) => {
+    expect(complaintAbout({ [name]: value })).toMatch(
+      new RegExp(`^${name} begins with a quotation mark, .*: remove it`),
+    );
+  });
+
+  it('may be the name of a file', () => {
+    expect(parseConfiguration({ ACCESS_TOKENS_FILE: '"tokens"' }).accessTokensFile).toBe('"tokens"');
   });
 });
 
@@ -80,9 +106,7 @@ describe('A variable without another one that it needs', () => {
     ['TLS_CERT_FILE', 'tls.crt', 'TLS_KEY_FILE'],
     ['TLS_KEY_FILE', 'tls.key', 'TLS_CERT_FILE'],
   ])('%s, is refused with a line that says what to set', (name, value, other) => {
-    expect(complaintAbout({ [name]: value })).toMatch(
-      new RegExp(`^${other} must be set, because ${name} is set: [^\n]+, for example [^\n]+$`),
-    );
+    expect(complaintAbout({ [name]: value })).toBe(`${other} must be set, because ${name} is set`);
   });
 });
 
@@ -108,7 +132,6 @@ describe('One port for both listeners', () => {
     );
     for (const HOST of ['0.0.0.0', '::']) expect(complaintAbout({ PORT: '3001', HOST })).toMatch(/ are both 3001: /);
     expect(() => parseConfiguration({ PORT: '3001', HOST: '192.0.2.1' })).not.toThrow();
-    expect(() => parseConfiguration({ PORT: '3001', HOST: '::1', MANAGEMENT_HOST: '0.0.0.0' })).not.toThrow();
     expect(() => parseConfiguration({ PORT: '0', MANAGEMENT_PORT: '0' })).not.toThrow();
   });
 });
@@ -170,7 +193,6 @@ describe('A valid value', () => {
       'corsOrigins',
       ['https://a.example', 'http://localhost:8080'],
     ],
-    ['MANAGEMENT_ALLOWED_HOSTS=plant-store, a.b', 'managementAllowedHosts', ['plant-store', 'a.b']],
   ])('such as %s is read as a list', (text, name, values) => {
     const [, variable = '', setting] = /^(\w+)=(.+)$/.exec(text) ?? [];
 

@@ -1,118 +1,143 @@
+import 'reflect-metadata';
 import { dirname, join } from 'node:path';
-import { badUsage, namingVariable } from '../operator-error.js';
-import { readRegularFile } from '../files/regular-file.js';
-import { type DatabaseUrl, SSL_MODE_RULE } from '../storage/database-url.js';
-import type { DatabaseOptions } from '../storage/engines.js';
-import { readEnvFile, type Variables } from './env-file.js';
-import { type Setting, type Settings, SETTINGS } from './settings.js';
+import { Transform } from 'class-transformer';
+import { IsIn, IsInt, Matches, Max, Min, ValidateIf } from 'class-validator';
+import { DEFAULT_SCOPE, isScope } from '../auth/bearer-auth-options.js';
+import { DEFAULT_JWT_TYPE, JWT_TYPES, type JwtType } from '../auth/jwt-settings.js';
+import { isBearerToken } from '../auth/token-verifier.js';
+import { DEFAULT_LIMITS } from '../http/server-limits.js';
+import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/body-limit.js';
+import { DATABASE_URL_RULE, type DatabaseUrl, parseDatabaseUrl, sqliteUrl } from '../storage/database-url.js';
+import { DATABASE_DEFAULTS, type DatabaseOptions } from '../storage/engines.js';
+import {
+  isHost,
+  isNetwork,
+  isOrigin,
+  isSecureUrl,
+  List,
+  mustBe,
+  Passes,
+  ReadBy,
+  readNumber,
+  Time,
+  WholeNumber,
+} from './rules.js';
 
-/** Pairs of a setting and another setting that it needs. */
-const NEEDS = [
-  ['tlsCertFile', 'tlsKeyFile'],
-  ['tlsKeyFile', 'tlsCertFile'],
-  ['jwtIssuer', 'jwtAudience'],
-  ['jwtAudience', 'jwtIssuer'],
-  ['jwtJwksUrl', 'jwtIssuer'],
-] as const;
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
+const LOGGED_REQUESTS = ['all', 'failed'] as const;
 
-export interface Configuration extends Settings {
+const HOST = mustBe('a host name or an IP address without a port or zone, for example 0.0.0.0');
+
+const MANAGEMENT_PORT = mustBe('off, or a number from 0 to 65535, for example 8080');
+
+/** Matches a path without the segments `.` and `..`, as in /a/../b, which clients resolve before they send a path. */
+const BASE_PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)*$/;
+
+/**
+ * The settings, with their defaults. The variable of `databaseUrl` is DATABASE_URL, and so on; docs/configuration.md has the
+ * meanings. Times are in milliseconds, sizes in bytes.
+ */
+export class Configuration {
+  @Passes(isHost, HOST)
+  readonly host: string = '127.0.0.1';
+
+  @WholeNumber(0, 65_535, 8080)
+  readonly port: number = 3000;
+
+  @Transform(({ value }) => (value as string).replace(/\/$/, ''))
+  @Matches(BASE_PATH, mustBe('a path that begins with a slash, for example /v1'))
+  readonly basePath: string = '';
+
+  @ReadBy(parseDatabaseUrl, DATABASE_URL_RULE)
+  readonly databaseUrl: DatabaseUrl = sqliteUrl('data/plants.db');
+
+  @Time()
+  readonly databaseStartTimeout: number = DATABASE_DEFAULTS.startTimeout;
+
+  @Time()
+  readonly storeTimeout: number = DATABASE_DEFAULTS.timeout;
+
+  @List(isBearerToken, 'tokens of letters, digits and -._~+/ separated by commas, for example first-token,second-token')
+  readonly accessTokens: readonly string[] = [];
+
+  @Matches(/\S/, mustBe('the path of a file, for example /etc/plants/tokens'))
+  readonly accessTokensFile: string | undefined = undefined;
+
+  @Passes(isSecureUrl, mustBe('the https URL that tokens have in iss, for example https://login.example.com'))
+  readonly jwtIssuer: string | undefined = undefined;
+
+  @Matches(
+    /^\S+$/,
+    mustBe('the value that tokens for this service have in aud, for example https://plants.example.com'),
+  )
+  readonly jwtAudience: string | undefined = undefined;
+
+  @Passes(isSecureUrl, mustBe('the https URL of a JWK Set, for example https://login.example.com/jwks'))
+  readonly jwtJwksUrl: string | undefined = undefined;
+
+  @IsIn(JWT_TYPES, mustBe(`one of ${JWT_TYPES.join(', ')}, for example at+jwt`))
+  readonly jwtType: JwtType = DEFAULT_JWT_TYPE;
+
+  @Passes(isScope, mustBe('a scope, which has no spaces and no quotation marks, for example plants:write'))
+  readonly requiredScope: string = DEFAULT_SCOPE;
+
+  @ReadBy(parseBodyLimit, BODY_LIMIT_RULE)
+  readonly bodyLimit: number = DEFAULT_BODY_LIMIT;
+
+  @WholeNumber(1, 1_000_000, 20_000)
+  readonly maxConnections: number = DEFAULT_LIMITS.connections;
+
+  @Time()
+  readonly requestTimeout: number = DEFAULT_LIMITS.request;
+
+  @Time()
+  readonly keepAliveTimeout: number = DEFAULT_LIMITS.keepAlive;
+
+  @Time()
+  readonly shutdownTimeout: number = 10_000;
+
+  @IsIn(LOG_LEVELS, mustBe(`one of ${LOG_LEVELS.join(', ')}, for example warn`))
+  readonly logLevel: (typeof LOG_LEVELS)[number] = 'info';
+
+  @IsIn(LOGGED_REQUESTS, mustBe(`one of ${LOGGED_REQUESTS.join(', ')}, for example failed`))
+  readonly logRequests: (typeof LOGGED_REQUESTS)[number] = 'all';
+
+  @Passes(isHost, HOST)
+  readonly managementHost: string = '127.0.0.1';
+
+  @Transform(({ value }) => (value === 'off' ? 'off' : readNumber(value as string)))
+  @ValidateIf(({ managementPort }: Configuration) => managementPort !== 'off')
+  @IsInt(MANAGEMENT_PORT)
+  @Min(0, MANAGEMENT_PORT)
+  @Max(65_535, MANAGEMENT_PORT)
+  readonly managementPort: number | 'off' = 3001;
+
+  @List(isHost, 'host names without ports, separated by commas, for example plant-store,plant-store.monitoring.svc')
+  readonly managementAllowedHosts: readonly string[] = [];
+
+  @Matches(/\S/, mustBe('the path of a file, for example /etc/plants/tls.crt'))
+  readonly tlsCertFile: string | undefined = undefined;
+
+  @Matches(/\S/, mustBe('the path of a file, for example /etc/plants/tls.key'))
+  readonly tlsKeyFile: string | undefined = undefined;
+
+  @List(
+    isNetwork,
+    'addresses or networks separated by commas, but not /0, which has all clients, for example 127.0.0.1,10.0.0.0/8',
+  )
+  readonly trustProxy: readonly string[] = [];
+
+  @List(isOrigin, 'origins without a path, separated by commas, for example https://plants.example')
+  readonly corsOrigins: readonly string[] = [];
+
   /** The token file that the first start creates beside the data if no tokens are configured. */
-  readonly firstTokenFile: string;
+  get firstTokenFile(): string {
+    const file = this.databaseUrl.engine === 'sqlite' ? this.databaseUrl.file : undefined;
+    return join(file === undefined ? 'data' : dirname(file), 'tokens');
+  }
+
   /** The settings of a store beside its URL. */
-  readonly store: Pick<DatabaseOptions, 'timeout' | 'startTimeout'>;
-}
-
-/**
- * Reads the configuration from the environment and, for settings that it lacks, from the file that ENV_FILE names or from
- * `.env` in the working directory.
- *
- * @throws {OperatorError} if this file cannot be used, or at the first variable that cannot be used
- */
-export function loadConfiguration(): Configuration {
-  const { ENV_FILE: file = '' } = process.env;
-  const variables = file === '' ? readEnvFile() : namingVariable('ENV_FILE', () => readEnvFile(file));
-  return parseConfiguration(process.env, variables);
-}
-
-/**
- * Reads each setting from the first of these sources that has it.
- *
- * @throws {OperatorError} at the first variable that cannot be used
- */
-export function parseConfiguration(...sources: readonly Variables[]): Configuration {
-  const settings = readSettings(sources);
-  assertConsistent(settings);
-  return {
-    ...settings,
-    firstTokenFile: tokenFileBeside(settings.databaseUrl),
-    store: { timeout: settings.storeTimeout, startTimeout: settings.databaseStartTimeout },
-  };
-}
-
-function readSettings(sources: readonly Variables[]): Settings {
-  const entries = Object.entries<Setting>(SETTINGS).map(([name, setting]) => [
-    name,
-    readSetting(variableOf(name), setting, sources),
-  ]);
-  return Object.fromEntries(entries) as Settings;
-}
-
-/** Returns the name of a setting's variable, such as DATABASE_URL for databaseUrl. */
-function variableOf(name: string): string {
-  return name.replace(/[A-Z]/g, '_$&').toUpperCase();
-}
-
-/** Reads a setting from the first source that has its variable, or the variable that names its file. */
-function readSetting(variable: string, setting: Setting, sources: readonly Variables[]): unknown {
-  const fileVariable = `${variable}_FILE`;
-  for (const source of sources) {
-    // An empty variable counts as absent.
-    const text = source[variable] ?? '';
-    const file = setting.mayBeInFile === true ? (source[fileVariable] ?? '') : '';
-    if (text !== '' && file !== '') {
-      throw badUsage(`${variable} and ${fileVariable} exclude each other: set one of them`);
-    }
-    if (text !== '') return readText(text, variable, setting);
-    if (file !== '') return readText(readTextFile(file, fileVariable), `the text in ${fileVariable}`, setting);
+  get store(): Pick<DatabaseOptions, 'timeout' | 'startTimeout'> {
+    return { timeout: this.storeTimeout, startTimeout: this.databaseStartTimeout };
   }
-  return setting.default;
-}
-
-function readTextFile(file: string, variable: string): string {
-  const content = namingVariable(variable, () => readRegularFile(file, 'secret'));
-  return content.toString('utf8').trimEnd();
-}
-
-/** @param source where the text comes from, for the message */
-function readText(text: string, source: string, { read, rule }: Setting): unknown {
-  const value = read(text);
-  // The message must not have the value, which may be a secret.
-  if (value === undefined) throw badUsage(`${source} must be ${rule}`);
-  return value;
-}
-
-/** @throws {OperatorError} at the first settings that exclude each other, or of which one needs another */
-function assertConsistent(settings: Settings): void {
-  for (const [name, other] of NEEDS) {
-    if (settings[name] === undefined || settings[other] !== undefined) continue;
-    throw badUsage(`${variableOf(other)} must be set, because ${variableOf(name)} is set: ${SETTINGS[other].rule}`);
-  }
-  const { port, databaseUrl } = settings;
-  if (port !== 0 && port === settings.managementPort && overlap(settings.host, settings.managementHost)) {
-    throw badUsage(`MANAGEMENT_PORT and PORT are both ${port}: set one of them to another port`);
-  }
-  if (databaseUrl.engine === 'postgres' && databaseUrl.lacksSslMode) {
-    throw badUsage(`DATABASE_URL must have ${SSL_MODE_RULE}`);
-  }
-}
-
-/** Returns whether the system refuses to listen on one port of both hosts. */
-function overlap(...hosts: readonly [string, string]): boolean {
-  if (hosts[0] === hosts[1] || hosts.includes('::')) return true;
-  return hosts.includes('0.0.0.0') && !hosts.some((host) => host.includes(':'));
-}
-
-function tokenFileBeside(url: DatabaseUrl): string {
-  const directory = url.engine === 'sqlite' && url.file !== undefined ? dirname(url.file) : 'data';
-  return join(directory, 'tokens');
 }

@@ -1,69 +1,88 @@
 import { isIP } from 'node:net';
+import { Transform } from 'class-transformer';
+import { IsDefined, IsInt, Max, Min, ValidateBy, type ValidationOptions } from 'class-validator';
 import { isHttpsOrLoopback } from '../loopback-host.js';
 
-// Each `read` function reads the text of a variable, and returns undefined if the text breaks the rule.
-
-/** Reads a decimal integer without a sign. */
-export function readNumber(text: string, least: number, greatest: number): number | undefined {
-  const value = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
-  return value >= least && value <= greatest ? value : undefined;
+/** Completes the message "PORT must be …", with an example. The message must not have the value, which may be a secret. */
+export function mustBe(rule: string): ValidationOptions {
+  return { message: `must be ${rule}` };
 }
 
-export function readPort(text: string): number | undefined {
-  return readNumber(text, 0, 65_535);
+/** Requires a text that the function accepts. */
+export function Passes(accepts: (text: string) => boolean, options: ValidationOptions): PropertyDecorator {
+  return ValidateBy({ name: 'passes', validator: { validate: (text: string) => accepts(text) } }, options);
 }
 
-/** Reads one of these words. */
-export function readWord<const Word extends string>(text: string, words: readonly Word[]): Word | undefined {
-  return words.find((word) => word === text);
+/** Reads the text with this function, which returns undefined if the text breaks the rule. */
+export function ReadBy(read: (text: string) => unknown, rule: string): PropertyDecorator {
+  // Null, because validation skips undefined: a variable that is not set.
+  return both(
+    Transform(({ value }) => read(value as string) ?? null),
+    IsDefined(mustBe(rule)),
+  );
 }
 
-/** Reads values that are separated by commas. */
-export function readList(text: string, isValue: (value: string) => boolean): readonly string[] | undefined {
-  const values = text.split(',').map((value) => value.trim());
-  return values.every(isValue) ? values : undefined;
+/** Reads a whole number within these bounds. */
+export function WholeNumber(least: number, greatest: number, example: number): PropertyDecorator {
+  const rule = mustBe(`a number from ${least} to ${greatest}, for example ${example}`);
+  return both(
+    Transform(({ value }) => readNumber(value as string)),
+    IsInt(rule),
+    Min(least, rule),
+    Max(greatest, rule),
+  );
 }
-
-export function readPath(text: string): string | undefined {
-  return text.trim() === '' ? undefined : text;
-}
-
-/** Reads a host name or an IP address without a port or a zone such as `%eth0`, which no URL may have. */
-export function readHost(text: string): string | undefined {
-  return /^[\w.-]+$/.test(text) || (isIP(text) !== 0 && !text.includes('%')) ? text : undefined;
-}
-
-/** Milliseconds in a unit. */
-const TIME_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
 
 /** Reads a time of 1 ms to 60 minutes, in milliseconds. */
-export function readTime(text: string): number | undefined {
-  const [, count, unit = ''] = /^(\d{1,7})(ms|s|m)$/.exec(text) ?? [];
-  const time = Number(count) * (TIME_UNITS[unit] ?? NaN);
-  return time >= 1 && time <= 3_600_000 ? time : undefined;
+export function Time(): PropertyDecorator {
+  const rule = mustBe('a time from 1ms to 60m, for example 30s');
+  return both(
+    Transform(({ value }) => readTime(value as string)),
+    Min(1, rule),
+    Max(3_600_000, rule),
+  );
 }
 
-/** Reads the path part of {base_url}: empty, or with a leading slash and without a trailing one. */
-export function readBasePath(text: string): string | undefined {
-  // Excludes the segments . and .., as in /a/../b, which clients resolve before they send a path.
-  return /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)*\/?$/.test(text) ? text.replace(/\/$/, '') : undefined;
+/** Reads values that are separated by commas, each of which the function accepts. */
+export function List(accepts: (text: string) => boolean, rule: string): PropertyDecorator {
+  return both(
+    Transform(({ value }) => (value as string).split(',').map((text) => text.trim())),
+    Passes(accepts, { ...mustBe(rule), each: true }),
+  );
 }
 
-/** Reads an https URL, or an http URL of this machine, without user information. */
-export function readSecureUrl(text: string): string | undefined {
+function both(...decorators: readonly PropertyDecorator[]): PropertyDecorator {
+  return (target, name) => {
+    for (const decorate of decorators) decorate(target, name);
+  };
+}
+
+/** Reads decimal digits; `Number` would also read blanks, as 0. */
+export function readNumber(text: string): number {
+  return /^\d+$/.test(text) ? Number(text) : NaN;
+}
+
+function readTime(text: string): number {
+  const [, count, unit = ''] = /^(\d+)(ms|s|m)$/.exec(text) ?? [];
+  return Number(count) * ({ ms: 1, s: 1_000, m: 60_000 }[unit] ?? NaN);
+}
+
+/** Returns whether a text is a host name or an IP address, without a port or a zone such as `%eth0`, which no URL may have. */
+export function isHost(text: string): boolean {
+  return /^[\w.-]+$/.test(text) || (isIP(text) !== 0 && !text.includes('%'));
+}
+
+/** Returns whether a text is an https URL, or an http URL of this machine. */
+export function isSecureUrl(text: string): boolean {
   // The parser of URLs would remove whitespace, but an issuer is compared as it is.
-  if (!/^\S+$/.test(text) || !URL.canParse(text)) return undefined;
+  if (!/^\S+$/.test(text) || !URL.canParse(text)) return false;
   const url = new URL(text);
-  return isHttpsOrLoopback(url) && url.username === '' && url.password === '' ? text : undefined;
+  return isHttpsOrLoopback(url) && url.username === '' && url.password === '';
 }
 
 /** Returns whether a text is an origin as browsers write it in the Origin header. */
 export function isOrigin(text: string): boolean {
   return URL.canParse(text) && new URL(text).origin === text;
-}
-
-export function isHostName(text: string): boolean {
-  return /^[\w-]+(?:\.[\w-]+)*$/.test(text);
 }
 
 /**
@@ -72,7 +91,6 @@ export function isHostName(text: string): boolean {
  */
 export function isNetwork(text: string): boolean {
   if (/^(?:loopback|linklocal|uniquelocal)$/.test(text)) return true;
-  const [, address = '', prefix] = /^([\da-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
-  const longest = isIP(address) === 4 ? 32 : 128;
-  return isIP(address) !== 0 && (prefix === undefined || readNumber(prefix, 1, longest) !== undefined);
+  const [, address = '', prefix = '1'] = /^([\da-fA-F.:]+)(?:\/([1-9]\d*))?$/.exec(text) ?? [];
+  return isIP(address) !== 0 && Number(prefix) <= (isIP(address) === 4 ? 32 : 128);
 }

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
-import { parseConfiguration } from '../config/configuration.js';
+import { parseConfiguration } from '../config/load-configuration.js';
 
 /** Stands for what another service does after this one has looked for the file. */
 let afterLook = (): void => undefined;

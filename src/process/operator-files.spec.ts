@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { digestToken } from '../auth/static-tokens.js';
 import { formatToken } from '../auth/token-file.js';
-import { parseConfiguration } from '../config/configuration.js';
+import { parseConfiguration } from '../config/load-configuration.js';
 import { OperatorFiles } from './operator-files.js';
 
 describe('The tokens of a service', () => {

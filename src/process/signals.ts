@@ -1,15 +1,13 @@
 import { isatty } from 'node:tty';
 
-const STDIN = 0;
-
 /**
- * Milliseconds in which another SIGINT is still the same Ctrl+C. The terminal sends SIGINT to `npm start` and to the
- * service, and npm forwards its SIGINT to the service: https://github.com/npm/run-script (lib/signal-manager.js)
+ * Milliseconds in which the same signal is still the same request: npm passes on the SIGINT of Ctrl+C, and a shell the SIGHUP
+ * of its terminal, that the service has had from the terminal.
  */
 const REPEAT_TIME = 250;
 
 /** True if the process started on a terminal. When the terminal closes, isatty returns false. */
-const hadTerminal = isatty(STDIN);
+const hadTerminal = isatty(0);
 
 /** Reactions of the process to signals. */
 interface Reactions {
@@ -20,7 +18,7 @@ interface Reactions {
 }
 
 let reactions: Reactions | undefined;
-let lastInterrupt = -Infinity;
+let latest: { readonly signal: NodeJS.Signals; readonly at: number } | undefined;
 
 /** Sets the reactions to signals from now on. main.ts sets the first ones, and start-stop.ts others when the service serves. */
 export function onSignals(next: Reactions): void {
@@ -30,21 +28,13 @@ export function onSignals(next: Reactions): void {
 }
 
 function react(signal: NodeJS.Signals): void {
-  // SIGHUP means that the terminal was closed, or that an operator wants a reload.
-  const meansReload = signal === 'SIGHUP' && !isTerminalClosed();
-  if (meansReload) reactions?.reload();
-  else if (!isRepeated(signal)) reactions?.stop(signal);
-}
-
-function isTerminalClosed(): boolean {
-  return hadTerminal && !isatty(STDIN);
-}
-
-/** Returns whether this is the Ctrl+C that the process has already had. */
-function isRepeated(signal: NodeJS.Signals): boolean {
-  if (signal !== 'SIGINT') return false;
+  const isTerminalClosed = hadTerminal && !isatty(0);
+  if (signal === 'SIGHUP' && !isTerminalClosed) {
+    reactions?.reload();
+    return;
+  }
   const at = performance.now();
-  if (at - lastInterrupt < REPEAT_TIME) return true;
-  lastInterrupt = at;
-  return false;
+  if (signal === latest?.signal && at - latest.at < REPEAT_TIME) return;
+  latest = { signal, at };
+  reactions?.stop(signal);
 }

@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Configuration } from '../config/configuration.js';
+import { isEnvFileExposed, removedSettings } from '../config/warnings.js';
 import { isLoopbackHost } from '../loopback-host.js';
 import { EXIT_STATUS } from '../operator-error.js';
 import { ServiceLogger } from '../logging/service-logger.js';
@@ -28,6 +29,7 @@ const LOG_TIMEOUT = 1_000;
 export async function startService(configuration: Configuration): Promise<void> {
   const log = new ServiceLogger(configuration.logLevel);
   Logger.overrideLogger(log);
+  warnOfSettings();
   // Read before the store is opened, and perhaps created: a faulty file must leave no new store.
   const files = new OperatorFiles(configuration);
   const repository = await openRepository(configuration.databaseUrl, {
@@ -57,6 +59,11 @@ export async function startService(configuration: Configuration): Promise<void> 
   // Shown after the log, so that a newcomer finds it at the end of the output. The reader of the log may have stopped.
   await Promise.race([log.flush(), wait(LOG_TIMEOUT, undefined, { ref: false })]);
   process.stderr.write(notice);
+}
+
+function warnOfSettings(): void {
+  for (const { name, advice } of removedSettings()) logger.warn(`${name} has no effect any more: ${advice}`);
+  if (isEnvFileExposed()) logger.warn('Other users can read the secrets in .env: chmod 600 .env');
 }
 
 async function listenForOperators(service: Service, configuration: Configuration): Promise<Management | undefined> {

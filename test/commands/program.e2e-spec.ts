@@ -61,23 +61,6 @@ describe('plant-store', () => {
     expect(stdout).toMatch(new RegExp(`\nExamples?:\n(?:.*\n)* .*plant-store ${name}\\b`));
   });
 
-  it('says with status 1 that its work can no longer end', async () => {
-    directory.write('plants.ndjson', '');
-    directory.write(
-      'lost.mjs',
-      `import fs from 'node:fs/promises';
-       import { syncBuiltinESMExports } from 'node:module';
-       fs.open = () => new Promise(() => {});
-       syncBuiltinESMExports();`,
-    );
-
-    expect(await directory.run('import', ['plants.ndjson'], { NODE_OPTIONS: '--import=./lost.mjs' })).toEqual({
-      status: 1,
-      stdout: '',
-      stderr: expect.stringMatching(/plant-store: the program has ended before its work was done\n$/) as unknown,
-    });
-  });
-
   it('starts the service as the command start, too', async () => {
     const { service } = await directory.start(WITH_TOKEN, { wrapper: ['sh', '-c', 'exec "$@" start', 'sh'] });
 

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { EXIT_STATUS } from '../../src/operator-error.js';
-import { parseConfiguration } from '../../src/config/configuration.js';
+import { parseConfiguration, VARIABLES } from '../../src/config/load-configuration.js';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { findRefusal } from '../../src/http/message/message-rules.js';
 import { create, TOKEN } from '../support/client.js';
@@ -13,7 +13,6 @@ import { Paper } from '../support/paper.js';
 import { ROOT } from '../support/root.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import { line } from '../support/token-file.js';
-import { variableNames } from '../support/variable-names.js';
 
 const { shutdownTimeout } = parseConfiguration({});
 
@@ -49,7 +48,7 @@ describe('The files for systemd, containers and Kubernetes', () => {
     ];
 
     expect(names).toEqual(expect.arrayContaining(['HOST', 'DATABASE_URL', 'DATABASE_URL_FILE', 'TLS_KEY_FILE']));
-    expect(names.filter((name) => !variableNames().includes(name))).toEqual([]);
+    expect(names.filter((name) => !VARIABLES.includes(name))).toEqual([]);
   });
 
   it('run only commands that the program has', () => {
@@ -89,7 +88,7 @@ describe('The files for systemd, containers and Kubernetes', () => {
     for (const text of [UNIT, BACKUP_UNIT]) {
       expect(matches(text, /^EnvironmentFile=(.*)$/gm)).toEqual(['/etc/plant-store/environment']);
     }
-    expect(read('deploy/plant-store')).toContain('ENV_FILE=/etc/plant-store/environment ');
+    expect(read('deploy/plant-store')).toContain('--env-file=/etc/plant-store/environment ');
   });
 
   it('let a backup that fails start a unit that tells somebody', () => {

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseConfiguration } from '../../src/config/configuration.js';
+import { parseConfiguration } from '../../src/config/load-configuration.js';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { create, CREATED, post, TOKEN } from '../support/client.js';
 import { MAIN } from '../support/command.js';

@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { parseConfiguration } from '../../src/config/configuration.js';
+import { parseConfiguration, VARIABLES } from '../../src/config/load-configuration.js';
 import { Paper } from '../support/paper.js';
 import { ROOT } from '../support/root.js';
-import { variableNames } from '../support/variable-names.js';
 
-const NAMES = variableNames().sort();
+const NAMES = [...VARIABLES].sort();
 const DEFAULTS = parseConfiguration({});
 
 describe('docs/configuration.md', () => {

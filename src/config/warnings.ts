@@ -1,0 +1,34 @@
+import { statSync } from 'node:fs';
+import { readEnvFile, readVariables } from './load-configuration.js';
+
+/** Settings of older versions, and what to do instead. */
+const REMOVED: Readonly<Record<string, string>> = {
+  DATABASE_POOL_SIZE: 'the service opens as many connections as it needs, see "Size" in docs/scaling.md',
+  ENV_FILE: 'run node --env-file=FILE dist/main.js, or let the supervisor set the variables',
+  OTHER_DATABASE_URL: 'move plants with export and import, and compare stores with verify',
+  OTHER_DATABASE_URL_FILE: 'move plants with export and import, and compare stores with verify',
+  REFUSED_TOKENS_PER_MINUTE: 'let a proxy limit the requests of an address',
+  WORKERS: 'start several instances, see "Several processes on one machine" in docs/scaling.md',
+};
+
+interface RemovedSetting {
+  readonly name: string;
+  /** What to do instead. */
+  readonly advice: string;
+}
+
+/** Returns the variables that are set, but have no effect any more. */
+export function removedSettings(): RemovedSetting[] {
+  const variables = readVariables();
+  return Object.entries(REMOVED)
+    .filter(([name]) => variables[name] !== undefined)
+    .map(([name, advice]) => ({ name, advice }));
+}
+
+/** Returns whether other users can read tokens or a password in `.env`. */
+export function isEnvFileExposed(): boolean {
+  const { ACCESS_TOKENS = '', DATABASE_URL = '' } = readEnvFile();
+  const hasSecret = ACCESS_TOKENS !== '' || DATABASE_URL.startsWith('postgres');
+  // Windows has no modes.
+  return hasSecret && process.platform !== 'win32' && (statSync('.env').mode & 0o004) !== 0;
+}
