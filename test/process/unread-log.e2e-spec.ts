@@ -83,12 +83,12 @@ describe('A service whose log is not read', () => {
     expect(await statusOf(service)).toBe(0);
   });
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('ends at once when %s follows SIGTERM', async (second) => {
+  it('ends at once when SIGINT follows SIGTERM', async () => {
     const { service, url } = await startUnread(2 * MAX_KEPT, { SHUTDOWN_TIMEOUT: '60m' });
     service.signal('SIGTERM');
     await refusesConnections(url);
 
-    service.signal(second);
+    service.signal('SIGINT');
 
     expect(await statusOf(service)).toBe(0);
   });
