@@ -112,9 +112,6 @@ export class Configuration {
   @Max(65_535, MANAGEMENT_PORT)
   readonly managementPort: number | 'off' = 3001;
 
-  @List(isHost, 'host names without ports, separated by commas, for example plant-store,plant-store.monitoring.svc')
-  readonly managementAllowedHosts: readonly string[] = [];
-
   @Matches(/\S/, mustBe('the path of a file, for example /etc/plants/tls.crt'))
   readonly tlsCertFile: string | undefined = undefined;
 

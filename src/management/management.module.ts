@@ -1,20 +1,76 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { existsSync, readFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { type DynamicModule, Logger, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { TerminusModule } from '@nestjs/terminus';
+import { load } from 'js-yaml';
+import { WITHOUT_SCHEMAS } from '../http/without-schemas.js';
 import { HealthController } from './health.controller.js';
 import { ManagedService } from './managed-service.js';
 import { ManagementController } from './management.controller.js';
-import { OpenApiDocument } from './openapi-document.js';
-import { Readiness } from './readiness.js';
+import { Metrics } from './metrics.js';
 
-/** Health, metrics and contract of a service. */
+/** A copy of contract/openapi.yaml, which the build puts into dist/. */
+const CONTRACT = new URL('../openapi.yaml', import.meta.url);
+
+/** The files of Swagger UI beside the bundle. If there is no bundle, Nest finds them in their package. */
+const SWAGGER_UI = fileURLToPath(new URL('../swagger-ui', import.meta.url));
+
+/** The listener for operators. */
+export interface Management {
+  readonly application: NestFastifyApplication;
+  /** The port of the listener, which the operating system has chosen if the setting is 0. */
+  readonly port: number;
+}
+
+interface ManagementOptions {
+  readonly host: string;
+  readonly port: number;
+  /** {base_url}, to which the docs page sends plants. */
+  readonly baseUrl: string;
+}
+
+/** Health and metrics of a service. */
 @Module({})
 export class ManagementModule {
   static register(service: ManagedService): DynamicModule {
     return {
       module: ManagementModule,
-      imports: [TerminusModule.forRoot({ logger: false })],
+      imports: [TerminusModule.forRoot({ logger: Logger })],
       controllers: [HealthController, ManagementController],
-      providers: [OpenApiDocument, Readiness, { provide: ManagedService, useValue: service }],
+      providers: [Metrics, { provide: ManagedService, useValue: service }],
     };
   }
+}
+
+/**
+ * Starts the listener for operators: health, metrics and the docs page. It is a Nest application of its own, so that it has
+ * no guard and other filters than the public one, and answers until that has closed.
+ */
+export async function startManagement(
+  service: ManagedService,
+  { host, port, baseUrl }: ManagementOptions,
+): Promise<Management> {
+  const application = await NestFactory.create<NestFastifyApplication>(
+    ManagementModule.register(service),
+    // Browsers keep connections open on which they have sent nothing. A stop does not wait for those.
+    new FastifyAdapter({ ...WITHOUT_SCHEMAS, forceCloseConnections: true }),
+    { abortOnError: false },
+  );
+  const contract = load(readFileSync(CONTRACT, 'utf8')) as OpenAPIObject;
+  SwaggerModule.setup(
+    'docs',
+    application,
+    { ...contract, servers: [{ url: baseUrl }] },
+    {
+      customSiteTitle: 'Plant Store',
+      jsonDocumentUrl: 'openapi.json',
+      ...(existsSync(SWAGGER_UI) && { customSwaggerUiPath: SWAGGER_UI }),
+    },
+  );
+  await application.listen(port, host);
+  return { application, port: (application.getHttpServer().address() as AddressInfo).port };
 }

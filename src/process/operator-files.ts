@@ -19,11 +19,6 @@ export class OperatorFiles {
     this.certificate = openCertificate(configuration);
   }
 
-  /** When the token file was last read in full, if there is one. */
-  get tokenFileRead(): Date | undefined {
-    return this.#tokenFile?.lastRead;
-  }
-
   /** Reads the files again. It keeps the contents of a file that cannot be used, and logs the reason. */
   reload(): void {
     this.certificate?.reload();

@@ -7,7 +7,6 @@ import type { Configuration } from '../config/configuration.js';
 import type { PublicApplication } from '../http/fastify-adapter.js';
 import type { ServiceLogger } from '../logging/service-logger.js';
 import type { ManagedService } from '../management/managed-service.js';
-import { Metrics } from '../management/metrics.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { baseUrlOf, docsOrigins } from './addresses.js';
@@ -20,10 +19,10 @@ const BACKLOG = 4_096;
 
 /** The application with its public port, as the management listener sees it. */
 export class Service implements ManagedService {
-  /** {base_url}; undefined until the service listens. */
-  baseUrl: string | undefined;
   isStopping = false;
-  readonly #metrics: Metrics;
+  readonly version = readVersion();
+  /** The origins whose pages may send plants. */
+  readonly #origins: Set<string>;
   #app: PublicApplication | undefined;
 
   constructor(
@@ -32,28 +31,17 @@ export class Service implements ManagedService {
     readonly repository: PlantRepository,
     private readonly log: ServiceLogger,
   ) {
-    this.#metrics = new Metrics(readVersion(), {
-      queueDepth: () => this.#app?.get(GroupCommit, { strict: false }).depth,
-      certificateExpiry: () => files.certificate?.expires,
-      tokenExpiry: () => files.tokens.nextExpiry(),
-      tokenFileRead: () => files.tokenFileRead,
-    });
-  }
-
-  get obstacle(): string | undefined {
-    if (this.isStopping) return 'it is shutting down';
-    return this.baseUrl === undefined ? 'it is starting' : undefined;
+    this.#origins = new Set(configuration.corsOrigins);
   }
 
   /**
    * Opens the public port, and returns {base_url}.
    *
-   * @param docsPort the port whose docs page may send plants to the public port, or `off`
    * @throws {OperatorError} with a message for the operator
    */
-  async listen(docsPort: number | 'off'): Promise<string> {
+  async listen(): Promise<string> {
     const { host, port, logRequests } = this.configuration;
-    const app = await this.#createApplication(docsPort);
+    const app = await this.#createApplication();
     this.#app = app;
     this.log.logRequests(logRequests);
     await app.listen({ port, host, backlog: BACKLOG }).catch((error: unknown) => {
@@ -61,12 +49,24 @@ export class Service implements ManagedService {
     });
     const server = app.getHttpServer() as Server;
     this.files.certificate?.watch((certificate) => server.setSecureContext(certificate));
-    this.baseUrl = baseUrlOf(this.configuration, server.address() as AddressInfo);
-    return this.baseUrl;
+    return baseUrlOf(this.configuration, server.address() as AddressInfo);
   }
 
-  metrics(): Promise<string> {
-    return this.#metrics.registry.metrics();
+  /** Lets the docs page send plants, whose port the system may have chosen. */
+  allowDocs(port: number): void {
+    for (const origin of docsOrigins(this.configuration.managementHost, port)) this.#origins.add(origin);
+  }
+
+  queueDepth(): number {
+    return this.#app?.get(GroupCommit, { strict: false }).depth ?? 0;
+  }
+
+  certificateExpiry(): Date | undefined {
+    return this.files.certificate?.expires;
+  }
+
+  tokenExpiry(): Date | undefined {
+    return this.files.tokens.nextExpiry();
   }
 
   /** Resolves when the requests in flight are answered and the store is closed. */
@@ -74,7 +74,7 @@ export class Service implements ManagedService {
     if (this.#app !== undefined) await closeApplication(this.#app);
   }
 
-  async #createApplication(docsPort: number | 'off'): Promise<PublicApplication> {
+  async #createApplication(): Promise<PublicApplication> {
     const { configuration } = this;
     return createApplication({
       basePath: configuration.basePath,
@@ -91,7 +91,7 @@ export class Service implements ManagedService {
           connections: configuration.maxConnections,
         },
         trustProxy: configuration.trustProxy,
-        origins: new Set([...configuration.corsOrigins, ...docsOrigins(configuration.managementHost, docsPort)]),
+        origins: this.#origins,
         certificate: this.files.certificate?.current,
       },
       logger: this.log,

@@ -6,7 +6,7 @@ import { isEnvFileExposed, removedSettings } from '../config/warnings.js';
 import { isLoopbackHost } from '../loopback-host.js';
 import { EXIT_STATUS } from '../operator-error.js';
 import { ServiceLogger } from '../logging/service-logger.js';
-import type { Management } from '../management/management-listener.js';
+import type { Management } from '../management/management.module.js';
 import { openRepository } from '../storage/engines.js';
 import { managementUrlOf } from './addresses.js';
 import { createFirstToken } from './first-token.js';
@@ -38,18 +38,19 @@ export async function startService(configuration: Configuration): Promise<void> 
     onWait: (reason) => logger.warn(`The start waits for the database: ${reason}`),
   });
   const service = new Service(configuration, files, repository, log);
-  // Opened after the store, and before the public port, so that probes see that the service starts.
-  const management = await listenForOperators(service, configuration);
-  const baseUrl = await service.listen(management?.port ?? 'off');
+  const baseUrl = await service.listen();
+  const opening = listenForOperators(service, configuration, baseUrl);
   // Set at once, because systemd may stop the service as soon as it serves.
   onSignals({
-    stop: (signal) => stopService(signal, { service, management, log }, configuration.shutdownTimeout),
+    stop: (signal) => stopService(signal, { service, management: opening, log }, configuration.shutdownTimeout),
     reload: () => {
       if (service.isStopping) return;
       logger.log('Reloading after SIGHUP');
       files.reload();
     },
   });
+  const management = await opening;
+  if (service.isStopping) return;
   // Created once the service listens: a start that fails must leave no token.
   const notice = createFirstToken(configuration, `${baseUrl}/plants`);
   // Loaded before it is shown, because a client may use it at once.
@@ -66,13 +67,18 @@ function warnOfSettings(): void {
   if (isEnvFileExposed()) logger.warn('Other users can read the secrets in .env: chmod 600 .env');
 }
 
-async function listenForOperators(service: Service, configuration: Configuration): Promise<Management | undefined> {
-  const { managementHost: host, managementPort: port, managementAllowedHosts: allowedHosts } = configuration;
+async function listenForOperators(
+  service: Service,
+  { managementHost: host, managementPort: port }: Configuration,
+  baseUrl: string,
+): Promise<Management | undefined> {
   if (port === 'off') return undefined;
-  const { startManagement } = await import('../management/management-listener.js');
-  return startManagement(service, { host, port, allowedHosts }).catch((error: unknown) => {
+  const { startManagement } = await import('../management/management.module.js');
+  const management = await startManagement(service, { host, port, baseUrl }).catch((error: unknown) => {
     throw explainListenError('MANAGEMENT_HOST and MANAGEMENT_PORT', host, port, error);
   });
+  service.allowDocs(management.port);
+  return management;
 }
 
 function logStart(configuration: Configuration, baseUrl: string, management: Management | undefined): void {
@@ -94,7 +100,7 @@ function warnOfClearText({ host, tlsCertFile, trustProxy }: Configuration): void
 interface RunningParts {
   readonly service: Service;
   /** Tells load balancers of the stop while requests are still answered. */
-  readonly management: Management | undefined;
+  readonly management: Promise<Management | undefined>;
   readonly log: ServiceLogger;
 }
 
@@ -118,7 +124,7 @@ async function stopInOrder(signal: NodeJS.Signals, { service, management, log }:
   logger.log(`Stopping after ${signal}`);
   try {
     await service.close();
-    await management?.application.close();
+    await (await management)?.application.close();
     logger.log('Stopped');
   } catch (error) {
     logger.error(`The service could not close in order: ${String(error)}`);

@@ -375,10 +375,6 @@ describe('Each setting takes effect in the program:', () => {
     },
   );
 
-  row('MANAGEMENT_ALLOWED_HOSTS', 'are names in Host that the management listener answers', async () => {
-    await Promise.resolve();
-  });
-
   row('TLS_CERT_FILE', 'names the certificate, with which it serves HTTPS', async () => {
     const { url } = await start(installCertificate(directory, 'second'));
     const { hostname, port } = new URL(url);

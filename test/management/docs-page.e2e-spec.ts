@@ -118,19 +118,3 @@ describe('The docs page, in Chromium', () => {
     expect(await page.getByLabel('auth-bearer-value').inputValue()).toBe('');
   });
 });
-
-describe('The docs page', () => {
-  it('loads and sends nothing elsewhere', async () => {
-    const { headers } = await fetch(docs);
-
-    const directives = (headers.get('content-security-policy') ?? '').split('; ');
-    // The last three do not follow default-src.
-    expect(directives).toEqual(
-      expect.arrayContaining([
-        ...["default-src 'none'", `connect-src 'self' ${publicUrl}`],
-        ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
-      ]),
-    );
-    expect(headers.get('referrer-policy')).toBe('no-referrer');
-  });
-});
