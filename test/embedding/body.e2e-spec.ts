@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { Controller, type DynamicModule, Module, Post, Put, Req, RequestMethod, VersioningType } from '@nestjs/common';
@@ -215,31 +215,6 @@ it('On Fastify, reads the body at an escaped spelling of the path', async () => 
 
   expect(await send(app, { path: '/%70lants', body: LARGE_ID })).toMatchObject({ body: { name: 'Monstera' } });
   await app.close();
-});
-
-it.each(PLATFORMS)('On %s, stores nothing of a request that the application has answered already', async (platform) => {
-  const added: unknown[] = [];
-  const repository = {
-    add: (batch: readonly unknown[]) => {
-      added.push(...batch);
-      return Promise.resolve(batch.map(() => 'created' as const));
-    },
-    close: () => Promise.resolve(),
-  };
-  const app = await newApplication(PlantsModule.forRoot({ repository, authentication: false }), {
-    adapter: newAdapter(platform),
-  });
-  app.useGlobalGuards({
-    canActivate(context) {
-      const response = context.switchToHttp().getResponse<ServerResponse & { readonly raw?: ServerResponse }>();
-      (response.raw ?? response).writeHead(408).end('{}');
-      return true;
-    },
-  });
-
-  expect(await send(app)).toMatchObject({ status: 408 });
-  await app.close();
-  expect(added).toEqual([]);
 });
 
 it('On Express, refuses a body that a middleware of the application has read with error 500', async () => {
