@@ -44,11 +44,8 @@ export interface PlantsModuleOptions {
    * Called at most once for each plant that was created, when the plant is durable; not for a plant that existed already. An
    * error is logged and changes no answer.
    *
-   * This is not a queue. A crash after the commit, or a lost answer of the database, loses the call. On PostgreSQL, so does
-   * another plant of the same batch that the database refuses.
-   *
-   * Give each call a timeout: until the call ends, the plant counts towards the limits, and `app.close()` waits. If a call never
-   * ends, the application never closes.
+   * This is not a queue: a crash after the commit, or a lost answer of the database, loses the call. Give each call a timeout:
+   * the application closes when all calls have ended.
    */
   readonly onPlantCreated?: PlantCreatedListener | undefined;
 }
