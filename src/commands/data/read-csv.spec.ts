@@ -36,6 +36,7 @@ describe('A row of CSV', () => {
     { what: 'has an empty name if it is empty', file: 'id,name\n1,\n', rows: [[2, 1n, '']] },
     { what: 'may have a header in quotation marks', file: '"id","name"\r\n"1","a"\r\n', rows: [[2, 1n, 'a']] },
     { what: 'may have CR in a text', file: 'id,name\n1,a\rb\n', rows: [[2, 1n, 'a\rb']] },
+    { what: 'may have an id as pandas writes it', file: 'id,name\n7.0,a\n', rows: [[2, 7n, 'a']] },
     { what: 'keeps the blanks of a text', file: 'id,name\n1, a \n', rows: [[2, 1n, ' a ']] },
     {
       what: 'may be cut off nowhere, and have no value at all',
@@ -74,7 +75,10 @@ describe('A row of CSV', () => {
   });
 
   it.each([
-    { ids: ['', '01', 'a', '+1', '9223372036854775808', '1.5'], reason: /^id must be an integer[^:]+$/ },
+    {
+      ids: ['', '01', 'a', '+1', '9223372036854775808', '1.5', '7.000', '9007199254740992.0'],
+      reason: /^id must be an integer[^:]+$/,
+    },
     { ids: ['9.0072E+15', '9,0072E+15', '1e3', '-4E5'], reason: /^The id \S+ was rounded by a spreadsheet: / },
     { ids: [' 1', '1 '], reason: /^The id has blanks beside it: / },
   ])('is rejected for an id such as $ids.0', async ({ ids, reason }) => {
@@ -98,8 +102,12 @@ describe('A row of CSV', () => {
 
 describe('A file is refused', () => {
   it.each([
-    { what: 'without a header', file: '1,a,b\n', complaint: 'the first line must name the columns id and name' },
-    { what: 'with the id twice', file: 'id,name,id\n', complaint: 'the first line must name the columns id and name' },
+    { what: 'without a header', file: '1,a,b\n', complaint: 'the first line must name the columns id, name and tag' },
+    {
+      what: 'with the id twice',
+      file: 'id,name,id\n',
+      complaint: 'the first line must name the columns id, name and tag',
+    },
     { what: 'that is NDJSON', file: '{"id":1}\n', complaint: 'if the file is NDJSON, pass --format ndjson' },
     { what: 'that is empty', file: '', complaint: 'the file is empty' },
     { what: 'with blanks after its commas', file: 'id, name\n1, a\n', complaint: 'blanks beside its separators' },

@@ -7,11 +7,11 @@ import { readRow, type Row } from './rows.js';
 const SEPARATOR_LINE = /^sep=([,;])\r?\n/i;
 
 const WRONG_HEADER =
-  'the first line must name the columns id and name, in any order and in upper or lower case, each once; tag may be ' +
+  'the first line must name the columns id, name and tag, separated by commas or semicolons, each once; tag may be ' +
   'missing; if the file is NDJSON, pass --format ndjson';
 
-/** An integer as JSON spells it, without an exponent. */
-const INTEGER = /^-?(?:0|[1-9]\d*)(?:\.0+)?$/;
+/** An integer. pandas writes 7.0 if its column has gaps, but 7.000 is seven thousand in German. */
+const INTEGER = /^-?(?:0|[1-9]\d*)(?:\.0)?$/;
 
 /** A number as a spreadsheet shows it if it has many digits. */
 const EXPONENT = /^-?[\d.,]+e[+-]?\d+$/i;
