@@ -1,9 +1,7 @@
-import { existsSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.js';
-import { badUsage, OperatorError } from '../operator-error.js';
+import { badUsage } from '../operator-error.js';
 import { type DatabaseUrl, isInMemory } from '../storage/database-url.js';
 import { engineOf, openRepository } from '../storage/engines.js';
-import { noDatabase } from '../storage/error-messages.js';
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
 
 export async function openOrCreateStore({ databaseUrl, store }: Configuration): Promise<PlantRepository> {
@@ -18,12 +16,7 @@ export async function openOrCreateStore({ databaseUrl, store }: Configuration): 
 /** Takes a snapshot of a store that exists, which stays as it is. */
 export async function openExistingSnapshot({ databaseUrl, store }: Configuration): Promise<PlantSnapshot> {
   assertNotInMemory(databaseUrl);
-  const engine = await engineOf(databaseUrl);
-  const snapshot = await engine.snapshot(store);
-  if (snapshot !== undefined) return snapshot;
-  const file = databaseUrl.engine === 'sqlite' ? databaseUrl.file : undefined;
-  if (file !== undefined && !existsSync(file)) throw noDatabase(file);
-  throw new OperatorError(`the database ${databaseUrl.name} has no table of plants: no service has used it`);
+  return (await engineOf(databaseUrl)).snapshot(store);
 }
 
 /**

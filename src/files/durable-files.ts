@@ -1,102 +1,112 @@
 import { randomUUID } from 'node:crypto';
 import {
   closeSync,
+  existsSync,
   fchmodSync,
   fchownSync,
   fstatSync,
   fsyncSync,
   ftruncateSync,
+  lchownSync,
+  mkdirSync,
   openSync,
-  readFileSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { makeDirectory, syncDirectory, takeOwnerOf } from './directories.js';
-import { succeeds } from './file-errors.js';
+
+/** Creates a directory, and those above it, durably. */
+export function makeDirectory(path: string): void {
+  if (existsSync(path)) return;
+  const parent = dirname(path);
+  makeDirectory(parent);
+  // With `recursive`, it may exist: another process may have created it meanwhile.
+  mkdirSync(path, { recursive: true });
+  takeOwnerOf(parent, path);
+  syncDirectory(parent);
+}
 
 /**
- * Creates a file durably, and its directory. Only the owner can read the file. A file that root creates gets the owner of
- * its directory.
+ * Creates a file durably. Only its owner can read it.
  *
  * @returns false if the file exists already, which is left as it is
  */
-export function createFileAndDirectory(path: string, text = ''): boolean {
-  const directory = dirname(path);
-  makeDirectory(directory);
-  const isNew = succeeds('EEXIST', () => writeNewFile(path, text));
-  if (isNew) {
-    takeOwnerOf(directory, path);
-    syncDirectory(directory);
-  }
-  return isNew;
-}
-
-/** Writes a file that must be new. If that fails, for example on a full disk, there is no file. */
-function writeNewFile(path: string, text: string): void {
-  // Appends, because another process may append to the file before this one has written the text.
-  const descriptor = openSync(path, 'ax', 0o600);
+export function createFile(path: string, text = ''): boolean {
   try {
-    writeFileSync(descriptor, text);
-    fsyncSync(descriptor);
+    // Appends, because another process may append to the file before this one has written the text.
+    change(path, 'ax', (descriptor) => writeFileSync(descriptor, text));
   } catch (error) {
-    rmSync(path);
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    // On a full disk, there is a part of the file. With `force`, rmSync still throws ENOTDIR, which would hide the error.
+    if (existsSync(path)) rmSync(path);
     throw error;
-  } finally {
-    closeSync(descriptor);
   }
+  takeOwnerOf(dirname(path), path);
+  syncDirectory(dirname(path));
+  return true;
 }
 
-/**
- * Appends a text to a file durably. If that fails, for example on a full disk, the file stays as it was, unless another
- * process has appended to it, too.
- */
+/** Creates a file as `createFile` does, and its directory. */
+export function createFileAndDirectory(path: string, text?: string): boolean {
+  makeDirectory(dirname(path));
+  return createFile(path, text);
+}
+
+/** Appends a text to a file durably. If that fails, for example on a full disk, the file stays as it was. */
 export function appendToFile(file: string, text: string): void {
-  const descriptor = openSync(file, 'a');
-  const { size } = fstatSync(descriptor);
-  try {
-    writeFileSync(descriptor, text);
-    fsyncSync(descriptor);
-  } catch (error) {
-    // Another process may have appended to the file meanwhile.
-    const appended = readFileSync(file, 'latin1').slice(size);
-    if (Buffer.from(text).toString('latin1').startsWith(appended)) ftruncateSync(descriptor, size);
-    throw error;
-  } finally {
-    closeSync(descriptor);
-  }
+  change(file, 'a', (descriptor) => {
+    const { size } = fstatSync(descriptor);
+    try {
+      writeFileSync(descriptor, text);
+    } catch (error) {
+      ftruncateSync(descriptor, size);
+      throw error;
+    }
+  });
 }
 
 /** Replaces a file atomically and durably. The new file gets the old permissions and, from root, the old owner and group. */
 export function replaceFile(file: string, text: string): void {
   const draft = `${file}.${randomUUID()}`;
-  const descriptor = openSync(draft, 'wx', 0o600);
+  const { uid, gid, mode } = statSync(file);
   try {
-    const { uid, gid, mode } = statSync(file);
-    if (process.getuid?.() === 0) fchownSync(descriptor, uid, gid);
-    fchmodSync(descriptor, mode);
-    writeFileSync(descriptor, text);
-    fsyncSync(descriptor);
+    change(draft, 'wx', (descriptor) => {
+      if (process.getuid?.() === 0) fchownSync(descriptor, uid, gid);
+      fchmodSync(descriptor, mode);
+      writeFileSync(descriptor, text);
+    });
     renameSync(draft, file);
   } catch (error) {
     rmSync(draft, { force: true });
     throw error;
-  } finally {
-    closeSync(descriptor);
   }
   syncDirectory(dirname(file));
 }
 
-/** Flushes a file to disk, with its name. */
-export function syncFile(path: string): void {
-  // Windows flushes only a file that is open for writing.
-  const descriptor = openSync(path, 'r+');
+/** Flushes a directory to disk, so that the names in it survive a power cut. Windows cannot do so. */
+export function syncDirectory(path: string): void {
+  if (process.platform !== 'win32') change(path, 'r', () => undefined);
+}
+
+/** Opens a file for work, and flushes it to disk. */
+function change(path: string, flags: string, work: (descriptor: number) => void): void {
+  const descriptor = openSync(path, flags, 0o600);
   try {
+    work(descriptor);
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);
   }
-  syncDirectory(dirname(path));
+}
+
+/**
+ * Gives what root has created the owner of its directory: the guide lets root run `plant-store token create` and `restore`
+ * for a service that has a user of its own.
+ */
+function takeOwnerOf(directory: string, created: string): void {
+  const { uid, gid } = statSync(directory);
+  // chown would follow a link, which the owner of the directory may have put in place of the file.
+  if (process.getuid?.() === 0 && uid !== 0) lchownSync(created, uid, gid);
 }

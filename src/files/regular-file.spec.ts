@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Privacy, readRegularFile } from './regular-file.js';
@@ -42,31 +42,7 @@ describe('readRegularFile', () => {
     expect(() => readRegularFile(file, 'public')).toThrow(/file is not a regular file$/);
   });
 
-  it('reads files of up to 16 MiB', () => {
-    truncateSync(file, 16_777_216);
-    expect(readRegularFile(file, 'public')).toHaveLength(16_777_216);
-
-    truncateSync(file, 16_777_217);
-    expect(() => readRegularFile(file, 'public')).toThrow(/^\/.+\/file is larger than 16 MiB: name a smaller file$/);
-  });
-
   it('names a file that is missing, with advice', () => {
     expect(() => readRegularFile(`${file}s`, 'secret', 'create it')).toThrow(/^there is no file .+\/files: create it$/);
   });
-
-  it.each(process.platform === 'linux' ? ['reads', 'refuses'] : [])(
-    'keeps no descriptor of a file that it %s: the service reads its token file every minute',
-    (what) => {
-      chmodSync(file, what === 'reads' ? 0o600 : 0o604);
-      const descriptors = (): number => readdirSync('/proc/self/fd').length;
-      const before = descriptors();
-
-      for (let turn = 0; turn < 50; turn += 1) {
-        if (what === 'reads') readRegularFile(file, 'secret');
-        else expect(() => readRegularFile(file, 'secret')).toThrow('other users');
-      }
-
-      expect(descriptors()).toBeLessThan(before + 25);
-    },
-  );
 });

@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { inShell } from '../operator-text.js';
 import { badUsage } from '../operator-error.js';
 import { explainReadError } from './file-errors.js';
@@ -12,9 +12,6 @@ import { explainReadError } from './file-errors.js';
  */
 export type Privacy = 'public' | 'trusted' | 'secret';
 
-/** Greatest length of a file in bytes: 16 MiB. Reading gigabytes would block all clients, and take as much memory. */
-const MAX_LENGTH = 16_777_216;
-
 /**
  * Reads a file that the configuration names. It must be a regular file: reading a pipe or a device could wait for ever.
  *
@@ -22,27 +19,18 @@ const MAX_LENGTH = 16_777_216;
  * @throws {OperatorError} if the file cannot be read, or if other users may do too much with it
  */
 export function readRegularFile(file: string, privacy: Privacy, ifMissing?: string): Buffer {
-  let descriptor: number | undefined;
   try {
-    // With O_NONBLOCK, opening a pipe does not wait for its writer.
-    descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
-    assertUsable(file, fstatSync(descriptor), privacy);
-    return readFileSync(descriptor);
+    assertPrivacy(file, privacy);
+    return readFileSync(file);
   } catch (error) {
     throw explainReadError(file, error, ifMissing);
-  } finally {
-    if (descriptor !== undefined) closeSync(descriptor);
   }
 }
 
-/** @throws {OperatorError} if other users may do too much with a file that has been read */
+/** @throws {OperatorError} if it is not a regular file, or if other users may do too much with it */
 export function assertPrivacy(file: string, privacy: Privacy): void {
-  assertUsable(file, statSync(file), privacy);
-}
-
-function assertUsable(file: string, stats: Stats, privacy: Privacy): void {
+  const stats = statSync(file);
   if (!stats.isFile()) throw badUsage(`${file} is not a regular file`);
-  if (stats.size > MAX_LENGTH) throw badUsage(`${file} is larger than 16 MiB: name a smaller file`);
   // Windows has neither modes nor user ids.
   if (process.platform === 'win32' || privacy === 'public') return;
   if (privacy === 'secret' && (stats.mode & 0o027) !== 0) {

@@ -4,7 +4,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram } from 'prom-client';
 import { REFUSAL_REASONS } from '../auth/token-verifier.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { ANSWER_CHANNEL, type AnswerEvent } from '../http/message/answer-event.js';
-import { BATCH_CHANNEL, type BatchEvent } from '../storage/batch-event.js';
+import { BATCH_CHANNEL, type BatchEvent } from '../storage/group-commit.js';
 import { OUTCOMES } from '../storage/plant-repository.js';
 import { ManagedService } from './managed-service.js';
 

@@ -1,31 +1,15 @@
 import { isLoopbackHost } from '../loopback-host.js';
 
-/**
- * The parameters that a PostgreSQL URL may have, and their values. The driver would take any other parameter for a setting
- * of its own. The modes are those of libpq without `allow` and `prefer`, which let an attacker on the network disable TLS.
- */
-const POSTGRES_PARAMETERS: Readonly<Record<string, RegExp>> = {
-  application_name: /./,
-  // The directory of a Unix socket.
-  host: /^\//,
-  options: /./,
-  sslcert: /./,
-  sslkey: /./,
-  sslmode: /^(?:disable|require|verify-ca|verify-full)$/,
-  sslrootcert: /./,
-};
-
 /** Completes "a URL must be …" in a message. */
 export const DATABASE_URL_RULE =
   'a URL that begins with sqlite: and a path, or with postgres://, where user and password are percent-encoded ' +
-  '(p@ss is p%40ss), sslmode is disable, require, verify-ca (with sslrootcert) or verify-full, and other parameters are ' +
-  'application_name, host, options, sslcert, sslkey, sslrootcert alone, ' +
-  'for example sqlite:data/plants.db or postgres://user@localhost/plants';
+  '(p@ss is p%40ss), for example sqlite:data/plants.db or postgres://user@localhost/plants';
 
 /** Completes "the URL must have …" in a message. */
 export const SSL_MODE_RULE =
-  'sslmode, because it names no server on this machine: verify-full, with sslrootcert for an authority of your own; or ' +
-  'disable in a network where nobody can read passwords, for example postgres://user@db.example.com/plants?sslmode=verify-full';
+  'sslmode, because it names no server on this machine: verify-full, with sslrootcert for an authority of your own; ' +
+  'require, which does not verify the server; or disable in a network where nobody can read passwords, ' +
+  'for example postgres://user@db.example.com/plants?sslmode=verify-full';
 
 /** The URL of a SQLite database. */
 export interface SqliteUrl {
@@ -43,6 +27,8 @@ export interface PostgresUrl {
   readonly name: string;
   /** The whole URL, for the driver. */
   readonly href: string;
+  /** Reads the URL again for each new connection, because the password may have been rotated. */
+  readonly readAgain?: () => string;
   /** True if it names a server on another machine, and does not say whether passwords travel in clear text. */
   readonly lacksSslMode: boolean;
 }
@@ -54,9 +40,29 @@ export function isInMemory(url: DatabaseUrl): boolean {
   return url.engine === 'sqlite' && url.file === undefined;
 }
 
-/** Returns undefined for a text that breaks DATABASE_URL_RULE. */
+/**
+ * Returns undefined for a text that breaks DATABASE_URL_RULE. Spaces around it are a slip, and `docker run --env-file`
+ * keeps quotation marks.
+ */
 export function parseDatabaseUrl(text: string): DatabaseUrl | undefined {
-  return parseSqliteUrl(text) ?? parsePostgresUrl(text);
+  const url = text.trim().replace(/^(["'])(.*)\1$/, '$2');
+  return parseSqliteUrl(url) ?? parsePostgresUrl(url);
+}
+
+/** Returns a URL that is read again for each new connection. If it cannot be read then, the last one is used. */
+export function fromFile(url: DatabaseUrl, read: () => string): DatabaseUrl {
+  if (url.engine === 'sqlite') return url;
+  let { href } = url;
+  const readAgain = (): string => {
+    try {
+      const found = parseDatabaseUrl(read());
+      if (found?.engine === 'postgres' && !found.lacksSslMode) ({ href } = found);
+    } catch {
+      // The file may be missing while it is replaced.
+    }
+    return href;
+  };
+  return { ...url, readAgain };
 }
 
 /** @param path of the database, or `:memory:` */
@@ -65,55 +71,33 @@ export function sqliteUrl(path: string): SqliteUrl {
 }
 
 /**
- * Matches `sqlite:` and a path. `sqlite://data/plants.db` has none: `data` would be a host (RFC 3986 §3.2), but its writer
- * means a relative path, and the absolute one may be outside the volume.
+ * Matches `sqlite:` and a path, which must not end with a slash. `sqlite://data/plants.db` has none: `data` would be a host
+ * (RFC 3986 §3.2), but its writer means a relative path, and the absolute one may be outside the volume.
  */
-const SQLITE_URL = /^sqlite:(?!\/\/[^/])(\S.*)$/;
+const SQLITE_URL = /^sqlite:(?!\/\/[^/])(\S.*)(?<!\/)$/;
 
 function parseSqliteUrl(text: string): SqliteUrl | undefined {
-  // Spaces at the end are a slip. They would name another file than the operator sees.
-  const path = SQLITE_URL.exec(text)?.[1]?.trimEnd() ?? '';
-  const isDirectory = path.endsWith('/');
-  return path === '' || isDirectory ? undefined : sqliteUrl(path);
+  const path = SQLITE_URL.exec(text)?.[1];
+  return path === undefined ? undefined : sqliteUrl(path);
 }
 
 /**
  * Matches a URL with at most one @, which ends user and password (RFC 3986 §3.2.1). A / ? or # in a password, as in
- * `postgres://u:p/w@host`, would end the host: the client would look for the server `u`.
+ * `postgres://u:p/w@host`, would end the host: the client would look for the server `u`, and messages would have the rest.
  */
 const POSTGRES_URL = /^postgres(?:ql)?:\/\/(?:[^/?#@]*@)?[^#@]*$/;
 
-/** Returns undefined, too, for a URL that the driver and an operator would read differently. */
+/** Leaves the parameters to the driver, except that without `sslmode` it would send a password in clear text. */
 function parsePostgresUrl(text: string): PostgresUrl | undefined {
   if (!POSTGRES_URL.test(text) || !URL.canParse(text)) return undefined;
-  const { protocol, username, password, host, hostname, pathname, searchParams } = new URL(text);
-  if (![username, password, hostname, pathname].every(canDecode) || !areParameters(searchParams)) return undefined;
-  const isSocket = searchParams.has('host') || hostname.toLowerCase().startsWith('%2f');
+  const { protocol, host, hostname, pathname, searchParams } = new URL(text);
+  // For the driver, too, the parameter replaces the host. A path is the directory of a Unix socket.
+  const server = searchParams.get('host') ?? hostname;
+  const isLocal = isLoopbackHost(server) || /^(?:\/|%2f|$)/i.test(server);
   return {
     engine: 'postgres',
     name: `${protocol}//${host}${pathname}`,
     href: text,
-    lacksSslMode: !isSocket && !isLoopbackHost(hostname) && !searchParams.has('sslmode'),
+    lacksSslMode: !isLocal && (searchParams.get('sslmode') ?? '') === '',
   };
-}
-
-function areParameters(found: URLSearchParams): boolean {
-  const parameters = [...found];
-  return (
-    parameters.every(
-      ([name, value]) => Object.hasOwn(POSTGRES_PARAMETERS, name) && POSTGRES_PARAMETERS[name]?.test(value) === true,
-    ) &&
-    // The driver takes the last value of a repeated parameter.
-    new Set(found.keys()).size === parameters.length &&
-    (found.get('sslmode') !== 'verify-ca' || found.has('sslrootcert'))
-  );
-}
-
-function canDecode(text: string): boolean {
-  try {
-    // The result is used, because Rolldown 1.2 removes a call whose result is not.
-    return decodeURIComponent(text).length <= text.length;
-  } catch {
-    return false;
-  }
 }

@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
+import { channel } from 'node:diagnostics_channel';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
-import { publishBatch } from './batch-event.js';
 import {
   lengthOf,
   type Outcome,
@@ -20,13 +20,32 @@ const MAX_WAITING = 2_048;
 /** Maximum UTF-16 units of texts before a batch takes no further plant, because a driver holds several copies of them. */
 const BATCH_LENGTH = 262_144;
 
-const WRONG_OUTCOMES = `The repository must return an outcome for each plant: ${OUTCOMES.join(', ')}`;
+/** The diagnostics channel with one message for every stored batch. */
+export const BATCH_CHANNEL = 'plant-store:batch';
+
+/** A stored batch: the number of its plants with each outcome. A plant that the batch has twice counts twice. */
+export interface BatchEvent extends Readonly<Record<Outcome, number>> {
+  /** Number of plants: the sum of the three outcomes. */
+  readonly size: number;
+  /** Time until the batch was durable. */
+  readonly seconds: number;
+}
+
+const batches = channel(BATCH_CHANNEL);
 
 /** A call of `add`, which waits for the outcome of its plant. */
 interface Call {
   readonly plant: StoredPlant;
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (reason: unknown) => void;
+}
+
+/** The time in which the store takes no plants. */
+interface Outage {
+  /** The reason that was logged last. */
+  reason: string;
+  /** Plants that were answered with 503. */
+  refused: number;
 }
 
 /**
@@ -38,8 +57,7 @@ export class GroupCommit {
   readonly #logger = new Logger('PlantStore');
   readonly #queue: Call[] = [];
   #isRunning = false;
-  /** Plants that were answered with 503 since the store last took some. */
-  #unavailable = 0;
+  #outage: Outage | undefined;
 
   /**
    * Calls `#run` in the context of the constructor. Otherwise all plants of a batch would run with the AsyncLocalStorage (such
@@ -107,18 +125,12 @@ export class GroupCommit {
     try {
       outcomes = await this.repository.add(batch.map(({ plant }) => plant));
     } catch (error) {
-      if (error instanceof RepositoryUnavailableError) this.#rejectUnavailable(batch, error);
-      else if (batch.length > 1) await this.#commitHalves(batch);
-      else rejectAll(batch, error);
+      if (error instanceof RepositoryUnavailableError) this.#refuse(batch, error);
+      else if (batch.length === 1) batch[0]?.reject(error);
+      else await this.#commitHalves(batch);
       return;
     }
-    if (areOutcomes(outcomes, batch.length)) {
-      publishBatch(outcomes, (performance.now() - started) / 1_000);
-      this.#settle(batch, outcomes);
-    } else {
-      // Its halves are not added again, because the batch may be stored.
-      rejectAll(batch, new Error(WRONG_OUTCOMES));
-    }
+    this.#settle(batch, outcomes, (performance.now() - started) / 1_000);
   }
 
   /** Stores a batch in two halves, so that a plant with a defect fails alone in the end. */
@@ -131,36 +143,31 @@ export class GroupCommit {
     }
   }
 
-  #rejectUnavailable(batch: readonly Call[], error: RepositoryUnavailableError): void {
-    rejectAll(batch, error);
-    this.#unavailable += batch.length;
-    tryToLog(() => this.#logger.warn(`Plants refused with 503: ${batch.length}; ${error.message}`));
+  /** Settles the calls whose plants the repository has stored. It does not add them again if it lacks an outcome. */
+  #settle(batch: readonly Call[], outcomes: readonly Outcome[], seconds: number): void {
+    // A repository of a host may return anything, which must not count as stored.
+    const returned: readonly Outcome[] = Array.isArray(outcomes) ? outcomes : [];
+    const counts = { created: 0, repeated: 0, conflict: 0 };
+    batch.forEach(({ resolve, reject }, index) => {
+      const outcome = returned.length === batch.length ? returned[index] : undefined;
+      if (outcome !== undefined && OUTCOMES.includes(outcome)) {
+        counts[outcome] += 1;
+        resolve(outcome);
+      } else {
+        reject(new Error(`The repository must return an outcome for each plant: ${OUTCOMES.join(', ')}`));
+      }
+    });
+    batches.publish({ size: batch.length, seconds, ...counts } satisfies BatchEvent);
+    if (this.#outage === undefined) return;
+    this.#logger.log(`The store takes plants again; plants refused meanwhile: ${this.#outage.refused}`);
+    this.#outage = undefined;
   }
 
-  #settle(batch: readonly Call[], outcomes: readonly Outcome[]): void {
-    outcomes.forEach((outcome, index) => batch[index]?.resolve(outcome));
-    if (this.#unavailable === 0) return;
-    const refused = this.#unavailable;
-    this.#unavailable = 0;
-    tryToLog(() => this.#logger.log(`The store takes plants again; plants refused meanwhile: ${refused}`));
+  /** Refuses a batch. The operator reads each reason once, and not for each batch. */
+  #refuse(batch: readonly Call[], error: RepositoryUnavailableError): void {
+    for (const { reject } of batch) reject(error);
+    const { reason, refused } = this.#outage ?? { reason: undefined, refused: 0 };
+    if (reason !== error.message) this.#logger.warn(`Plants refused with 503: ${error.message}`);
+    this.#outage = { reason: error.message, refused: refused + batch.length };
   }
-}
-
-function tryToLog(log: () => void): void {
-  try {
-    log();
-  } catch {
-    // The logger of a host has failed. The plants that wait must get their answers.
-  }
-}
-
-/** Returns whether each plant has an outcome. A repository of a host may return anything, which must not count as stored. */
-function areOutcomes(outcomes: readonly Outcome[], count: number): boolean {
-  // `every` skips the holes of an array; `Array.from` turns them into undefined.
-  const returned = Array.isArray(outcomes) ? Array.from<Outcome>(outcomes) : [];
-  return returned.length === count && returned.every((outcome) => OUTCOMES.includes(outcome));
-}
-
-function rejectAll(batch: readonly Call[], error: unknown): void {
-  for (const { reject } of batch) reject(error);
 }

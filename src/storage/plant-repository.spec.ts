@@ -1,9 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { HOSTILE_PLANTS } from '../../test/support/hostile-plants.js';
 import { newStore, type Store } from '../../test/support/store.js';
-import { BATCH_CHANNEL, type BatchEvent } from './batch-event.js';
 import { openRepository } from './engines.js';
-import { GroupCommit } from './group-commit.js';
+import { BATCH_CHANNEL, type BatchEvent, GroupCommit } from './group-commit.js';
 import {
   lengthOf,
   type PlantRepository,

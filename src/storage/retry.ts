@@ -3,13 +3,13 @@ import { setTimeout as wait } from 'node:timers/promises';
 /** The options of `retry`. */
 interface RetryOptions {
   /** Milliseconds after which no further attempt begins. */
-  readonly retryFor: number;
+  readonly timeout: number;
+  /** Milliseconds between two attempts. */
+  readonly pause: number;
   /** Returns whether another attempt may succeed. */
   readonly isTransient: (error: unknown) => boolean;
-  /** Returns the milliseconds between two attempts. */
-  readonly pause: () => number;
-  /** Called with each transient error, and the milliseconds since the first attempt began. */
-  readonly onFailure?: (error: unknown, lasted: number) => void;
+  /** Called before each pause, with the error of the attempt before it. */
+  readonly onPause?: (error: unknown) => void;
 }
 
 /**
@@ -17,21 +17,15 @@ interface RetryOptions {
  *
  * @throws the error of the last attempt
  */
-export async function retry<Result>(
-  work: () => Result | Promise<Result>,
-  { retryFor, isTransient, pause, onFailure }: RetryOptions,
-): Promise<Result> {
-  const began = performance.now();
+export async function retry<Result>(work: () => Result | Promise<Result>, options: RetryOptions): Promise<Result> {
+  const end = performance.now() + options.timeout - options.pause;
   for (;;) {
     try {
       return await work();
     } catch (error) {
-      if (!isTransient(error)) throw error;
-      const lasted = performance.now() - began;
-      onFailure?.(error, lasted);
-      const rest = pause();
-      if (lasted + rest >= retryFor) throw error;
-      await wait(rest);
+      if (!options.isTransient(error) || performance.now() >= end) throw error;
+      options.onPause?.(error);
+      await wait(options.pause);
     }
   }
 }

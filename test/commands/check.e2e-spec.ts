@@ -69,9 +69,8 @@ describe('plant-store check', () => {
 
   it.each([
     { mode: 0o500, url: 'sqlite:plants/new.db', complaint: /EACCES: permission denied, access '.+\/plants\/'/ },
-    { mode: 0o600, url: 'sqlite:plants/plants.db', complaint: /EACCES: permission denied, stat 'plants\/plants\.db'/ },
+    { mode: 0o600, url: 'sqlite:plants/plants.db', complaint: /EACCES: permission denied, access '.+\/plants\/'/ },
     { mode: 0o700, url: 'sqlite:tokens/deep/plants.db', complaint: /ENOTDIR: not a directory/ },
-    { mode: 0o700, url: 'sqlite:/dev/null', complaint: /it is not a regular file/ },
   ])('refuses $url in a directory of mode $mode, as the start does', async ({ mode, url, complaint }) => {
     const variables = { ...WITH_TOKEN, DATABASE_URL: url };
     directory.write('tokens', '');
@@ -111,7 +110,7 @@ describe('plant-store check', () => {
       status: 2,
       complaint: /TLS_KEY_FILE: there is no file a: name one that exists/,
     },
-    { variables: { DATABASE_URL: 'sqlite:words' }, status: 1, complaint: /file is not a database; restore a backup/ },
+    { variables: { DATABASE_URL: 'sqlite:words' }, status: 1, complaint: /file is not a database$/m },
     {
       variables: { DATABASE_URL: UNREACHABLE, DATABASE_START_TIMEOUT: '1ms' },
       status: 1,

@@ -113,6 +113,6 @@ describe('plant-store import', () => {
 
     expect(await running.ended).toBe(1);
     expect(running.stdout).toBe('');
-    expect(running.stderr).toMatch(/^plant-store: [^\n]+ the files of the database were removed or replaced[^\n]+\n$/);
+    expect(running.stderr).toMatch(/^plant-store: the database \S+ was removed or replaced: put it back[^\n]+\n$/);
   });
 });

@@ -45,6 +45,7 @@ describe('plant-store restore', () => {
     { name: 'plants.db', text: 'something of value' },
     { name: 'plants.db', text: '' },
     { name: 'plants.db-wal', text: 'something of value' },
+    { name: 'plants.db-shm', text: 'something of value' },
   ])('refuses while there is a file $name with "$text", and leaves it as it is', async ({ name, text }) => {
     mkdirSync(directory.file('data'));
     const file = directory.write(`data/${name}`, text);
@@ -60,12 +61,12 @@ describe('plant-store restore', () => {
   it.each<{ what: string; complaint: string; prepare: () => unknown }>([
     {
       what: 'is no database',
-      complaint: 'backup.db cannot be used: file is not a database; restore a backup',
+      complaint: 'backup.db cannot be used: file is not a database',
       prepare: () => directory.write('backup.db', 'Monstera, indoor\n'.repeat(99)),
     },
     {
       what: 'is the database of a service',
-      complaint: 'not a backup, but a database of a service',
+      complaint: 'it is the database of a service, or a copy of one: make a backup of it with plant-store backup',
       prepare: () => change('PRAGMA journal_mode = WAL'),
     },
     {
@@ -76,7 +77,7 @@ describe('plant-store restore', () => {
     },
     {
       what: "is another program's database",
-      complaint: 'has no table of plants',
+      complaint: 'no such table: plants',
       prepare: () => change('ALTER TABLE plants RENAME TO stones'),
     },
   ])('refuses a backup that $what, and creates nothing', async ({ complaint, prepare }) => {

@@ -130,7 +130,7 @@ describe('PlantsModule', () => {
     const began = performance.now();
     const repository = 'postgres://u:p@127.0.0.1:1/plants';
 
-    const starting = newApplication(PlantsModule.forRoot({ ...OPTIONS, repository, database: { startTimeout: 200 } }), {
+    const starting = newApplication(PlantsModule.forRoot({ ...OPTIONS, repository, database: { startTimeout: 700 } }), {
       logger: log,
     });
 
@@ -138,7 +138,7 @@ describe('PlantsModule', () => {
     // By default, it waits 30 s.
     expect(performance.now() - began).toBeLessThan(25_000);
     expect(log.warnings).toEqual([
-      expect.stringMatching(/^The start waits for the database: .+: connect ECONNREFUSED .+ and its URL$/),
+      expect.stringMatching(/^The start waits for the database: .+: connect ECONNREFUSED .+$/),
     ]);
   });
 

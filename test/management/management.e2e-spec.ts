@@ -119,7 +119,7 @@ describe('GET /metrics', () => {
 
 describe('While another process locks the store', () => {
   /** The reason, as SQLite and the service tell it. */
-  const REASON = /^the database cannot store plants: /;
+  const REASON = /^the database cannot be used: database is locked/;
 
   it('GET /health/ready answers 503 with the reason, the log and the metrics have it, and /health/live answers 200', async () => {
     const before = directory.rows();

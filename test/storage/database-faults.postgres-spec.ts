@@ -4,9 +4,10 @@ import { PostgresServer, type Sessions } from '../support/postgres.js';
 import { expectKeptPromises, nameOf, runFaults } from '../support/postgres-history.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import { until } from '../support/until.js';
+import type { Workload } from '../support/workload.js';
 
-/** Maximum connections that the service uses for statements. */
-const POOL_SIZE = 2;
+/** Maximum connections of the service: for batches, and for checks. */
+const CONNECTIONS = 2;
 
 const directory = ServiceDirectory.ofEachTest();
 let server: PostgresServer;
@@ -48,6 +49,12 @@ function aStatementWaits(): Promise<void> {
   return until('a statement waits for a lock', async () => (await server.query(waiting)).length > 0);
 }
 
+/** Waits until so many further requests are refused with 503. */
+async function refusals(workload: Workload, count: number): Promise<void> {
+  const refused = (workload.errors.get(503) ?? 0) + count;
+  await workload.until(() => (workload.errors.get(503) ?? 0) >= refused);
+}
+
 async function configure(setting: string): Promise<void> {
   await server.query(`ALTER SYSTEM ${setting}`);
   await server.query('SELECT pg_reload_conf()');
@@ -56,34 +63,47 @@ async function configure(setting: string): Promise<void> {
 describe('A fault for longer than STORE_TIMEOUT under 32 clients', () => {
   const SOME_IDS =
     "BEGIN; INSERT INTO plants (id, name) SELECT id, 'locked' FROM generate_series(-1000, 50) id ON CONFLICT DO NOTHING";
-  const unlock = (): Promise<unknown> => other.query('ROLLBACK');
 
-  it.each<[what: string, begin: () => Promise<unknown>, end: () => Promise<unknown>]>([
-    ['the table is locked', () => lock('plants'), unlock],
-    ['some ids are locked', () => other.query(SOME_IDS), unlock],
-    [
-      // No timeout of the server ends this.
-      'commits wait for a synchronous standby',
-      () => configure("SET synchronous_standby_names = 'absent'"),
-      () => configure('RESET synchronous_standby_names'),
-    ],
-  ])(
-    'where %s takes no more connections than the pool has, and one to look, and breaks no promise',
-    async (what, begin, end) => {
-      const { service, url } = await directory.start(variables);
+  it.each<[what: string, begin: () => Promise<unknown>]>([
+    ['the table is locked', () => lock('plants')],
+    ['some ids are locked', () => other.query(SOME_IDS)],
+  ])('where %s takes no more connections, and breaks no promise', async (what, begin) => {
+    const { service, url } = await directory.start(variables);
 
-      const workload = await runFaults(what, [url], async (running) => {
-        await begin();
-        const refused = (running.errors.get(503) ?? 0) + 150;
-        await running.until(() => (running.errors.get(503) ?? 0) >= refused);
-        await end();
-      });
+    const workload = await runFaults(what, [url], async (running) => {
+      await begin();
+      await refusals(running, 150);
+      await other.query('ROLLBACK');
+    });
 
-      expect(sessions.most).toBeLessThanOrEqual(1 + POOL_SIZE + 1);
-      await expectKeptPromises(workload, server, database);
-      expect(await service.stop()).toBe(0);
-    },
-  );
+    expect(sessions.most).toBeLessThanOrEqual(1 + CONNECTIONS);
+    await expectKeptPromises(workload, server, database);
+    expect(await service.stop()).toBe(0);
+  });
+
+  it('where commits wait for a synchronous standby breaks no promise, and CONNECTION LIMIT bounds its backends', async () => {
+    // No timeout of the server ends these commits.
+    const role = 'plants_limited';
+    await server.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret' CONNECTION LIMIT 4`);
+    await server.query(`ALTER DATABASE ${nameOf(database)} OWNER TO ${role}`);
+    const { href } = Object.assign(new URL(database), { username: role, password: 'secret' });
+    const { service, url } = await directory.start({ ...variables, DATABASE_URL: href });
+
+    const workload = await runFaults('commits wait', [url], async (running) => {
+      await configure("SET synchronous_standby_names = 'absent'");
+      try {
+        await refusals(running, 300);
+        const backends = await server.query(`SELECT FROM pg_stat_activity WHERE usename = '${role}'`);
+        // Those of the commits that wait, and none that is refused.
+        expect(backends.length).toBeLessThanOrEqual(4);
+      } finally {
+        await configure('RESET synchronous_standby_names');
+      }
+    });
+
+    await expectKeptPromises(workload, server, database);
+    expect(await service.stop()).toBe(0);
+  });
 });
 
 describe('A locked table', () => {
@@ -101,7 +121,7 @@ describe('A locked table', () => {
     expect(await stopped).toBe(status);
     // The server ends the statement of a killed service after STORE_TIMEOUT.
     await noBackend();
-    expect(sessions.most).toBeLessThanOrEqual(1 + POOL_SIZE);
+    expect(sessions.most).toBeLessThanOrEqual(1 + CONNECTIONS);
   });
 });
 

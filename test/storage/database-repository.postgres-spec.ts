@@ -1,15 +1,15 @@
-import { jest } from '@jest/globals';
 import pg from 'pg';
-import { isRefusal } from '../../src/storage/engine-errors.js';
 import { DATABASE_DEFAULTS, engineOf, openRepository } from '../../src/storage/engines.js';
-import {
-  type PlantRepository,
-  RepositoryUnavailableError,
-  type StoredPlant,
-} from '../../src/storage/plant-repository.js';
+import { isRefusal } from '../../src/storage/errors.js';
+import { type PlantRepository, RepositoryUnavailableError } from '../../src/storage/plant-repository.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
 import { nameOf } from '../support/postgres-history.js';
 import { until } from '../support/until.js';
+
+/** Ends the other connections to a database. */
+const DISCONNECT =
+  'SELECT pg_terminate_backend(pid) FROM pg_stat_activity ' +
+  'WHERE datname = current_database() AND pid <> pg_backend_pid()';
 
 let server: PostgresServer;
 let url: string;
@@ -66,10 +66,7 @@ describe('the PostgreSQL repository', () => {
     const changed = owner === 'role' ? `ROLE postgres IN DATABASE ${nameOf(url)}` : `DATABASE ${nameOf(url)}`;
     await query(`ALTER ${changed} SET synchronous_commit = ${setting}`);
     // The setting applies to new connections.
-    await query(
-      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity ' +
-        'WHERE datname = current_database() AND pid <> pg_backend_pid()',
-    );
+    await query(DISCONNECT);
 
     await repository.add([
       { id: 1n, name: 'Monstera' },
@@ -113,18 +110,6 @@ describe('the PostgreSQL repository', () => {
     expect(await repository.add([plant, plant])).toEqual(['created', 'repeated']);
   });
 
-  it('creates a plant whose id another program frees before the stored plant was compared with it', async () => {
-    await query(`
-      INSERT INTO plants VALUES (1, 'deleted');
-      CREATE FUNCTION delete() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN DELETE FROM plants WHERE name = 'deleted'; RETURN NULL; END $$;
-      CREATE TRIGGER deleting AFTER INSERT ON plants EXECUTE FUNCTION delete();
-    `);
-
-    expect(await repository.add([{ id: 1n, name: 'Monstera' }])).toEqual(['created']);
-    expect(await query('SELECT name FROM plants')).toEqual([{ name: 'Monstera' }]);
-  });
-
   it('refuses a plant that a trigger keeps out, which was made later', async () => {
     await query(`
       CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
@@ -142,44 +127,27 @@ describe('the PostgreSQL repository', () => {
     expect(isRefusal(error)).toBe(true);
   });
 
-  it.each([
-    {
-      what: 'failed',
-      begin: 'ALTER TABLE plants RENAME TO hidden',
-      reason: 'relation "plants" does not exist',
-      end: 'ALTER TABLE hidden RENAME TO plants',
-    },
-    {
-      what: 'been canceled',
-      begin: 'BEGIN; LOCK TABLE plants',
-      reason: 'canceling statement due to statement timeout',
-      end: 'ROLLBACK',
-    },
-  ])('adds plants after a check that has $what inside its transaction', async ({ begin, reason, end }) => {
-    const other = new pg.Client({ connectionString: url });
-    await other.connect();
-    await other.query(begin);
-    await expect(repository.check?.()).rejects.toThrow(reason);
-    await other.query(end);
-    await other.end();
+  it('writes nothing in a check, which fails where the service could not write', async () => {
+    // A transaction that writes takes an id.
+    const nextId = 'SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS next';
+    const before = await query(nextId);
+    await repository.check?.();
+    expect(await query(nextId)).toEqual(before);
 
-    expect(await repository.add([{ id: 1n, name: 'Monstera' }])).toEqual(['created']);
-    expect(await query('SELECT name FROM plants')).toEqual([{ name: 'Monstera' }]);
-  });
-
-  it('leaves no setting in the session, which a pooler may give to others', async () => {
-    await query(`ALTER DATABASE ${nameOf(url)} SET synchronous_commit = off`);
-    await repository.close();
-    repository = await openRepository(url);
-    await repository.add([{ id: 1n, name: 'Monstera' }]);
-    // A check runs on the same connection, and changes no setting.
-    await query(`
-      CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN RAISE 'synchronous_commit is %', current_setting('synchronous_commit'); END $$;
-      CREATE TRIGGER refusing BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION refuse();
-    `);
-
-    await expect(repository.check?.()).rejects.toThrow('synchronous_commit is off');
+    for (const [change, undo, reason] of [
+      [
+        'ALTER TABLE plants RENAME TO hidden',
+        'ALTER TABLE hidden RENAME TO plants',
+        'relation "plants" does not exist',
+      ],
+      ['ALTER TABLE plants RENAME tag TO kind', 'ALTER TABLE plants RENAME kind TO tag', 'column "tag"'],
+    ] as const) {
+      await query(change);
+      const checked = repository.check?.();
+      await expect(checked).rejects.toThrow(RepositoryUnavailableError);
+      await expect(checked).rejects.toThrow(reason);
+      await query(undo);
+    }
   });
 
   it('says in one line why it takes no snapshot', async () => {
@@ -192,28 +160,8 @@ describe('the PostgreSQL repository', () => {
     );
   });
 
-  it('remembers the outage of a batch although checks succeed, so that later ones fail fast', async () => {
+  it('gives up on a locked row when the server has ended the statement', async () => {
     const timeout = 2_000;
-    const impatient = await openRepository(url, { timeout });
-    const other = new pg.Client({ connectionString: url });
-    await other.connect();
-    await other.query("BEGIN; INSERT INTO plants VALUES (1, 'locked')");
-    const batch = [{ id: 1n, name: 'Monstera' }];
-    await expect(impatient.add(batch)).rejects.toThrow(/; look at pg_locks/);
-    const waiting = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    await until('its last attempt has ended', async () => (await query(waiting)).length === 0);
-    await impatient.check?.();
-
-    const before = performance.now();
-    await expect(impatient.add(batch)).rejects.toThrow(/; look at pg_locks/);
-    // A single attempt, which the server ends after 0.4 of the timeout.
-    expect(performance.now() - before).toBeLessThan(timeout - 100);
-    await other.end();
-    await impatient.close();
-  });
-
-  it('gives up on a locked row after the timeout, although an attempt goes on, with the error of the last one', async () => {
-    const timeout = 4_000;
     const impatient = await openRepository(url, { timeout });
     const other = new pg.Client({ connectionString: url });
     await other.connect();
@@ -221,8 +169,9 @@ describe('the PostgreSQL repository', () => {
 
     try {
       const before = performance.now();
-      await expect(impatient.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(/; look at pg_locks/);
-      // The third attempt ends after 4.8 s.
+      await expect(impatient.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(
+        'the database cannot be used: canceling statement due to statement timeout',
+      );
       expect(performance.now() - before).toBeLessThan(timeout + 500);
     } finally {
       await other.end();
@@ -240,8 +189,7 @@ describe('the PostgreSQL repository', () => {
 describe('a server that cannot be reached', () => {
   // Node tries all addresses of a name, and has an error without a message for them.
   it.each(['127.0.0.1', 'localhost'])('ends the start after its timeout, with the reason: %s', async (host) => {
-    const message =
-      /^the database postgres:\/\/\S+:1\/plants cannot be used: connect ECONNREFUSED .+:1; check its server and its URL$/;
+    const message = /^the database postgres:\/\/\S+:1\/plants cannot be used: connect ECONNREFUSED .+:1$/;
     const reasons: string[] = [];
     const options = { startTimeout: 600, onWait: (reason: string) => void reasons.push(reason) };
     const before = performance.now();
@@ -310,9 +258,7 @@ describe('the schema of PostgreSQL', () => {
     await query('GRANT SELECT, INSERT ON plants TO writer');
     const asWriter = url.replace('//postgres:', '//writer:');
 
-    await expect(outcomes(asWriter)).rejects.toThrow(
-      'permission denied for table plant_store_schema; this user needs CREATE on the schema, or',
-    );
+    await expect(outcomes(asWriter)).rejects.toThrow('permission denied for table plant_store_schema');
     await query('GRANT SELECT ON plant_store_schema TO writer');
     expect(await outcomes(asWriter)).toEqual(TAKEN_OVER);
   });
@@ -330,54 +276,10 @@ describe('the schema of PostgreSQL', () => {
   it('is refused, with the next step, when its table is gone', async () => {
     await outcomes();
     await query('DROP TABLE plants');
-    const message = 'cannot be used: it has no table of plants any more; restore a backup, or name another database';
+    const message = 'cannot be used: relation "plants" does not exist';
 
     await expect(openRepository(url)).rejects.toThrow(message);
     await expect((await engineOf(url)).check(DATABASE_DEFAULTS)).rejects.toThrow(message);
-  });
-
-  it.each<[table: string, reason: string]>([
-    // A table of TypeORM with a generated key.
-    ['(id serial PRIMARY KEY, name varchar NOT NULL, tag varchar)', 'is out of range for type integer'],
-    ['(id text PRIMARY KEY, name text, tag text)', 'it has a table plants that changes values'],
-    ['(id bigint PRIMARY KEY, name text, tag kind)', 'invalid input value for enum kind'],
-    ['(id bigint, name text, tag text, PRIMARY KEY (id, name))', 'no unique or exclusion constraint'],
-    ['(id bigint PRIMARY KEY, name text, tag text NOT NULL)', 'null value in column "tag"'],
-    ['(id bigint PRIMARY KEY, name text UNIQUE, tag text)', 'duplicate key value violates unique constraint'],
-  ])('is refused when there is a table of another program: %s', async (table, reason) => {
-    await query(`CREATE TYPE kind AS ENUM ('indoor', 'garden'); CREATE TABLE plants ${table}`);
-    const message = new RegExp(
-      `^the database postgres://localhost/${nameOf(url)} cannot be used: .*${reason}.*; if another program made its table ` +
-        "plants, create a schema for the service's tables, and name it in the URL: \\?options=-csearch_path=plant_store$",
-    );
-
-    await expect(openRepository(url)).rejects.toThrow(message);
-    await expect((await engineOf(url)).check(DATABASE_DEFAULTS)).rejects.toThrow(message);
-    expect(await query("SELECT to_regclass('plant_store_schema') AS found")).toEqual([{ found: null }]);
-  });
-
-  it('is refused where the table of an operator lacks a column, and numbered once the table has it', async () => {
-    await query('CREATE TABLE plants (id bigint PRIMARY KEY, name text)');
-
-    await expect(openRepository(url)).rejects.toThrow(
-      'cannot be used: column "tag" of relation "plants" does not exist; if another program made its table plants, create',
-    );
-    expect(await query("SELECT to_regclass('plant_store_schema') AS found")).toEqual([{ found: null }]);
-
-    await query('ALTER TABLE plants ADD COLUMN tag text');
-    expect(await outcomes()).toEqual(NEW);
-    expect(await query('SELECT version FROM plant_store_schema')).toEqual([{ version: 1 }]);
-  });
-
-  it('may have texts that ignore case: another case is another plant', async () => {
-    await query("CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)");
-    await query('CREATE TABLE plants (id bigint PRIMARY KEY, name text COLLATE any_case, tag text COLLATE any_case)');
-    expect(await outcomes()).toEqual(NEW);
-    const repository = await openRepository(url);
-
-    expect(await repository.add([{ id: 1n, name: 'MONSTERA', tag: 'indoor' }])).toEqual(['conflict']);
-    expect(await repository.add([{ id: 1n, name: 'Monstera', tag: 'Indoor' }])).toEqual(['conflict']);
-    await repository.close();
   });
 
   it('can exist in several schemas of one database, each with its own plants', async () => {
@@ -389,35 +291,8 @@ describe('the schema of PostgreSQL', () => {
 
   it('is refused when no schema of search_path exists', async () => {
     await expect(openRepository(inSchema('plant_store'))).rejects.toThrow(
-      `the database postgres://localhost/${nameOf(url)} cannot be used: no schema has been selected to create in; ` +
-        'create a schema of search_path with CREATE SCHEMA',
+      `the database postgres://localhost/${nameOf(url)} cannot be used: no schema has been selected to create in`,
     );
-  });
-
-  it('can be read where another program has made it, whatever the type of its tags', async () => {
-    await query("CREATE TABLE plants AS SELECT 1::bigint AS id, 'Rose' AS name, 5 AS tag");
-    const snapshot = await (await engineOf(url)).snapshot({ timeout: 1_000, startTimeout: 1_000 });
-    const plants: StoredPlant[] = [];
-    for await (const plant of snapshot?.plants() ?? []) plants.push(plant);
-    await snapshot?.close();
-
-    expect(plants).toEqual([{ id: 1n, name: 'Rose', tag: expect.anything() as unknown }]);
-  });
-
-  it('is read in few messages, although the plants have no tags', async () => {
-    const repository = await openRepository(url);
-    await repository.add(Array.from({ length: 1_000 }, (_, id) => ({ id: BigInt(id), name: 'Monstera' })));
-    const snapshot = await repository.snapshot?.();
-    const queries = jest.spyOn(pg.Client.prototype, 'query');
-    let read = 0;
-    for await (const { name } of snapshot?.plants() ?? []) if (name === 'Monstera') read += 1;
-    const sent = queries.mock.calls.length;
-    queries.mockRestore();
-
-    expect(read).toBe(1_000);
-    expect(sent).toBeLessThan(20);
-    await snapshot?.close();
-    await repository.close();
   });
 
   it('is read without waiting for a lock for longer than the timeout', async () => {
@@ -425,15 +300,14 @@ describe('the schema of PostgreSQL', () => {
     const other = new pg.Client({ connectionString: url });
     await other.connect();
     await other.query('BEGIN; LOCK TABLE plants IN ACCESS EXCLUSIVE MODE');
-    const snapshot = await (await engineOf(url)).snapshot({ timeout: 1_000, startTimeout: 1_000 });
-    const plants = snapshot?.plants()[Symbol.asyncIterator]();
+    const began = performance.now();
 
-    await expect(plants?.next()).rejects.toThrow(
-      `the database postgres://localhost/${nameOf(url)} cannot be read: canceling statement due to lock timeout; look at`,
+    await expect((await engineOf(url)).snapshot({ timeout: 1_000, startTimeout: 1_000 })).rejects.toThrow(
+      `the database postgres://localhost/${nameOf(url)} cannot be used: canceling statement due to lock timeout`,
     );
-    await snapshot?.close();
+    expect(performance.now() - began).toBeLessThan(5_000);
     await other.end();
-  }, 10_000);
+  });
 
   it('is read by queries and after pauses that take longer than an operator allows other programs', async () => {
     await outcomes();
@@ -448,11 +322,11 @@ describe('the schema of PostgreSQL', () => {
     `);
     const snapshot = await (await engineOf(url)).snapshot(DATABASE_DEFAULTS);
 
-    expect(await snapshot?.count()).toBe(2);
+    expect(await snapshot.count()).toBe(2);
     const counted = performance.now();
     await until('the pause has been long', () => performance.now() - counted > 300);
-    expect(await snapshot?.count()).toBe(2);
-    await snapshot?.close();
+    expect(await snapshot.count()).toBe(2);
+    await snapshot.close();
   });
 
   it('is read by queries that take longer than the timeout', async () => {
@@ -462,8 +336,8 @@ describe('the schema of PostgreSQL', () => {
     );
     const snapshot = await (await engineOf(url)).snapshot({ timeout: 250, startTimeout: 1_000 });
 
-    expect(await snapshot?.count()).toBe(2);
-    await snapshot?.close();
+    expect(await snapshot.count()).toBe(2);
+    await snapshot.close();
   });
 
   it('is taken over with columns that need no value', async () => {

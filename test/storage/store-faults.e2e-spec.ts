@@ -1,8 +1,6 @@
-import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { pathToFileURL } from 'node:url';
+import { readFileSync, renameSync, truncateSync, writeFileSync } from 'node:fs';
 import { CREATED, create, created, MONSTERA, monstera, refusal, TOKEN } from '../support/client.js';
 import { storeFrom, violationsIn } from '../support/history.js';
-import { NodeProcess } from '../support/node-process.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { Workload } from '../support/workload.js';
 
@@ -32,8 +30,7 @@ describe('A disk without space', () => {
     await service.stop();
     const messages = service.lines.map((line) => (JSON.parse(line) as { message: string }).message);
     expect(messages.filter((message) => message.includes('refused'))).toEqual([
-      expect.stringMatching(/^Plants refused with 503: 1; the database did not confirm the plants: /),
-      expect.stringMatching(/^Plants refused with 503: 1; the database did not confirm the plants: /),
+      expect.stringMatching(/^Plants refused with 503: the database cannot be used: /),
       'The store takes plants again; plants refused meanwhile: 2',
     ]);
   });
@@ -61,52 +58,45 @@ describe('A database that is damaged in place', () => {
     writeFileSync(file, bytes.fill(0xaa, 8_192), { flag: 'r+' });
 
     expect(await create(url, monstera(50_000))).toEqual(refusal(503));
-    await service.printed(/(database disk image is malformed; restore a backup or name another file)/);
+    await service.printed(/(the database cannot be used: database disk image is malformed)/);
   });
 });
 
-describe('A file of the database that is removed', () => {
-  it.each(['wal', 'shm'])('ends creates for good, and a stop keeps what other processes add: -%s', async (ending) => {
+describe('A backup that is moved over the database of a running service', () => {
+  it('is refused with error 503 and one line, and is found after the steps of this line', async () => {
     const { service, url } = await directory.start();
-    expect(await create(url)).toEqual(CREATED);
-    const other = directory.openDatabase();
-    other.exec('PRAGMA wal_checkpoint(PASSIVE)');
-    other.close();
+    expect(await create(url, monstera(1))).toEqual(CREATED);
+    await directory.run('backup', ['backup.db']);
+    expect(await create(url, monstera(2))).toEqual(CREATED);
 
-    rmSync(directory.file(`data/plants.db-${ending}`));
-    expect(await create(url, monstera(2))).toEqual(refusal(503));
-    const added = Array.from({ length: 200 }, (_, index) => JSON.stringify(monstera(1_000 + index)));
-    expect(await directory.run('import', ['-'], {}, added.join('\n'))).toMatchObject({ status: 0 });
-
-    expect(await create(url, monstera(2))).toEqual(refusal(503));
-    expect(await service.stop()).toBe(1);
-    expect(service.lines.join()).toContain(
-      'The service could not close in order: RepositoryUnavailableError: the database cannot be',
+    renameSync(directory.file('backup.db'), directory.file('data/plants.db'));
+    for (let id = 3; id < 6; id += 1) expect(await create(url, monstera(id))).toEqual(refusal(503));
+    const line = await service.printed(/"(Plants refused with 503: [^"]+)"/);
+    expect(service.stdout.split('Plants refused with 503')).toHaveLength(2);
+    const log = directory.file('data/plants.db');
+    expect(line).toBe(
+      `Plants refused with 503: the database ${log} was removed or replaced: put it back; or, to use another file, ` +
+        `stop the service, move ${log}-wal and ${log}-shm away, and start the service`,
     );
-    // Nest logs the error, too, without a context.
-    expect(service.lines.join()).toContain('"stack":"RepositoryUnavailableError: ');
-    expect(service.lines.join()).not.toMatch(/"context":"[^"]*\\n/);
-    expect(ids()).toHaveLength(201);
+    expect(await service.stop()).toBe(0);
+    for (const file of ['plants.db-wal', 'plants.db-shm']) {
+      renameSync(directory.file(`data/${file}`), directory.file(file));
+    }
+    const next = await directory.start();
+
+    expect(await create(next.url, monstera(6))).toEqual(CREATED);
+    expect(ids()).toEqual([1, 6]);
   });
-});
 
-describe('A program that ends by itself', () => {
-  it('leaves a database open whose files are not in place', async () => {
-    const file = directory.file('plants.db');
-    const program = new NodeProcess([
-      '--input-type=module',
-      '--eval',
-      `import { truncateSync } from 'node:fs';
-      import { openRepository } from '${pathToFileURL('dist/storage/engines.js').href}';
-      const repository = await openRepository('sqlite:${file}');
-      truncateSync('${file}-shm');
-      await repository.close().catch((error) => console.log(error.name));`,
-    ]);
+  it('takes creates again when the database is put back', async () => {
+    const { service, url } = await directory.start();
+    renameSync(directory.file('data/plants.db'), directory.file('away.db'));
+    expect(await create(url)).toEqual(refusal(503));
+    renameSync(directory.file('away.db'), directory.file('data/plants.db'));
 
-    // To read the emptied index is a signal.
-    expect(await program.ended).toBe(0);
-    expect(program.stdout).toBe('RepositoryUnavailableError\n');
-    expect(existsSync(`${file}-wal`)).toBe(true);
+    expect(await create(url)).toEqual(CREATED);
+    await service.printed(/(The store takes plants again; plants refused meanwhile: 1)/);
+    expect(ids()).toEqual([1]);
   });
 });
 
@@ -148,19 +138,6 @@ describe('Several processes on one file', () => {
 });
 
 describe('A start', () => {
-  it('that waits for the lock of another process says so, and ends at a signal', async () => {
-    await directory.store([]);
-    const other = directory.openDatabase();
-    other.exec('BEGIN EXCLUSIVE');
-    const service = directory.launch(WITH_TOKEN);
-    await service.printed(
-      /(The start waits for the database: .+ database is locked; stop the other process that uses it)/,
-    );
-
-    expect(await service.stop()).toBe(0);
-    other.close();
-  });
-
   it('refuses a database that is damaged', async () => {
     await directory.store([]);
     directory.fill(1_000);
@@ -168,9 +145,7 @@ describe('A start', () => {
 
     expect(await directory.failedStart(WITH_TOKEN)).toEqual({
       status: 1,
-      complaint:
-        'plant-store: the database data/plants.db cannot be used: database disk image is malformed; ' +
-        'restore a backup or name another file\n',
+      complaint: 'plant-store: the database data/plants.db cannot be used: database disk image is malformed\n',
     });
   });
 

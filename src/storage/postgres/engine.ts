@@ -1,55 +1,72 @@
 import type { PostgresUrl } from '../database-url.js';
-import type { DatabaseOptions, Engine } from '../engines.js';
-import type { PlantRepository } from '../plant-repository.js';
+import type { DatabaseOptions, Engine } from '../engine.js';
+import { startError } from '../errors.js';
+import { CHECK_TIMEOUT, type PlantRepository } from '../plant-repository.js';
 import { retry } from '../retry.js';
-import { isTransient, mayPassAtStart, postgresStartError } from './errors.js';
-import { PostgresPool } from './pool.js';
+import { describe, type Driver, isTransient, PostgresPool } from './pool.js';
 import { PostgresRepository } from './repository.js';
-import { rehearsePostgresSchema, updatePostgresSchema } from './schema.js';
-import { openPostgresSnapshot } from './snapshot.js';
+import { readVersion, TRY_INSERT, updateSchema } from './schema.js';
+import { openSnapshot } from './snapshot.js';
 
-/** Maximum milliseconds between two attempts of the start. */
-const MAX_START_PAUSE = 500;
+/** Milliseconds between two attempts of the start. */
+const START_PAUSE = 500;
+
+/** SQLSTATEs of a unique violation, a duplicate table and a duplicate object: another instance creates the same tables. */
+const LOST_RACE = ['23505', '42P07', '42710'];
+
+/** SQLSTATE of a statement that the server has ended, because it waited for a lock. */
+const CANCELED = '57014';
 
 /** PostgreSQL, and other servers that speak its protocol. */
-export function postgresEngine(url: PostgresUrl): Engine {
+export function postgresEngine(driver: Driver, url: PostgresUrl): Engine {
   return {
-    open: (options) => openPostgresRepository(url, options),
-    snapshot: (options) => openPostgresSnapshot(url, options),
-    check: (options) => checkPostgresDatabase(url, options),
+    open: (options) => openPostgresRepository(driver, url, options),
+    snapshot: ({ timeout }) => openSnapshot(driver, url, timeout),
+    check: ({ timeout }) => checkDatabase(new PostgresPool(driver, url, timeout), url),
   };
 }
 
 /** Opens a database, and brings its schema up to date. Waits for a server that starts later. */
-async function openPostgresRepository(url: PostgresUrl, options: DatabaseOptions): Promise<PlantRepository> {
-  const { timeout, startTimeout, onWait } = options;
-  const pool = new PostgresPool(url.href, timeout);
-  const tellOperator = (error: unknown): void => {
-    // The operator need not know that another instance creates the same tables: that does not last.
-    if (isTransient(error)) onWait?.(postgresStartError(url.name, error).message);
-  };
+async function openPostgresRepository(
+  driver: Driver,
+  url: PostgresUrl,
+  { timeout, startTimeout, onWait }: DatabaseOptions,
+): Promise<PlantRepository> {
+  const batches = new PostgresPool(driver, url, timeout);
   try {
-    await retry(() => updatePostgresSchema(pool), {
-      retryFor: startTimeout,
-      isTransient: mayPassAtStart,
-      pause: () => Math.random() * MAX_START_PAUSE,
-      onFailure: tellOperator,
+    await retry(() => updateSchema((statements) => batches.transact(statements)), {
+      timeout: startTimeout,
+      pause: START_PAUSE,
+      isTransient: (error) => isTransient(error) || [...LOST_RACE, CANCELED].includes(codeOf(error)),
+      onPause(error) {
+        // A lost race does not last.
+        if (!LOST_RACE.includes(codeOf(error))) onWait?.(startError(url.name, error, describe(error)).message);
+      },
     });
   } catch (error) {
-    await pool.close();
-    throw postgresStartError(url.name, error);
+    await batches.close();
+    throw startError(url.name, error, describe(error));
   }
-  return new PostgresRepository(pool, url, options);
+  return new PostgresRepository({
+    batches,
+    checks: new PostgresPool(driver, url, Math.min(timeout, CHECK_TIMEOUT)),
+    openSnapshot: () => openSnapshot(driver, url, timeout),
+  });
 }
 
 /** Checks a database. It does not wait for a server that cannot be reached. */
-async function checkPostgresDatabase(url: PostgresUrl, { timeout }: DatabaseOptions): Promise<boolean> {
-  const pool = new PostgresPool(url.href, timeout);
+async function checkDatabase(pool: PostgresPool, url: PostgresUrl): Promise<boolean> {
   try {
-    return await rehearsePostgresSchema(pool);
+    const hasPlants = (await readVersion((statements) => pool.transact(statements))) > 0;
+    if (hasPlants) await pool.transact(TRY_INSERT);
+    return hasPlants;
   } catch (error) {
-    throw postgresStartError(url.name, error);
+    throw startError(url.name, error, describe(error));
   } finally {
     await pool.close();
   }
+}
+
+function codeOf(error: unknown): string {
+  return String((error as { readonly code?: unknown }).code);
 }

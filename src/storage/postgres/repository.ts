@@ -1,21 +1,8 @@
-import type { PostgresUrl } from '../database-url.js';
-import type { DatabaseOptions } from '../engines.js';
-import { KeptOutError } from '../engine-errors.js';
-import { unavailableError } from '../error-messages.js';
-import {
-  CHECK_TIMEOUT,
-  type Outcome,
-  PlantRepository,
-  type PlantSnapshot,
-  type StoredPlant,
-} from '../plant-repository.js';
-import { Outage } from '../outage.js';
-import { requireSnapshot } from '../require-snapshot.js';
-import { describePostgresError, isTransient, postgresFailure } from './errors.js';
-import type { PostgresPool } from './pool.js';
-import { retryInTime } from './retry-in-time.js';
-import { addTrialPlants, comparisonOf, insertionOf } from './schema.js';
-import { openPostgresSnapshot } from './snapshot.js';
+import { KeptOutError, unavailableError } from '../errors.js';
+import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from '../plant-repository.js';
+import { retry } from '../retry.js';
+import { describe, isTransient, isUnavailable, type PostgresPool } from './pool.js';
+import { comparisonOf, insertionOf, TRY_INSERT } from './schema.js';
 
 /**
  * Makes the transaction wait for the disk if the server, the database or the role has turned that off. It travels with
@@ -25,109 +12,82 @@ import { openPostgresSnapshot } from './snapshot.js';
 const COMMIT_TO_DISK =
   "SELECT CASE current_setting('synchronous_commit', true) WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END";
 
-/** A plant of a batch. */
-interface Addition {
-  readonly plant: StoredPlant;
-  /**
-   * Set by the attempt that finds the outcome. A later attempt must not try this plant again: if the first one has inserted it,
-   * it would count as repeated.
-   */
-  outcome: Outcome | undefined;
+/** Maximum milliseconds between two attempts. The pause is random, so that two processes do not retry in lockstep. */
+const MAX_PAUSE = 20;
+
+/** The parts of a PostgresRepository. */
+interface PostgresStore {
+  readonly batches: PostgresPool;
+  /** Checks have a connection of their own, because batches may wait. */
+  readonly checks: PostgresPool;
+  readonly openSnapshot: () => Promise<PlantSnapshot>;
 }
 
 /** Plants on a PostgreSQL server. Its batches wait for locks, and for a server that cannot be reached. */
 export class PostgresRepository extends PlantRepository {
-  /** The outage that batches have met. Checks do not use it: one that succeeds must not end it. */
-  readonly #outage: Outage;
-  /** Milliseconds that a check may take, with all its attempts. */
-  readonly #checkTimeout: number;
-
-  constructor(
-    private readonly pool: PostgresPool,
-    private readonly url: PostgresUrl,
-    private readonly options: DatabaseOptions,
-  ) {
+  constructor(private readonly store: PostgresStore) {
     super();
-    this.#checkTimeout = Math.min(options.timeout, CHECK_TIMEOUT);
-    this.#outage = new Outage(options.timeout, isTransient);
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    const additions = batch.map((plant): Addition => ({ plant, outcome: undefined }));
-    const { timeout } = this.options;
-    try {
-      const attempt = (): Promise<readonly Outcome[]> => this.#attempt(additions);
-      return await this.#outage.run((retryFor) => retryInTime(attempt, { timeout, retryFor }));
-    } catch (error) {
-      // A defect, or the fault of one plant.
-      if (postgresFailure(error) === undefined) throw error;
-      throw unavailableError('add', describePostgresError(error), { cause: error });
+    const { batches } = this.store;
+    const end = performance.now() + batches.timeout;
+    // The index of the first plant of each id, by the id as a text, as the driver returns it.
+    const firsts = new Map<unknown, number>();
+    for (const [index, { id }] of batch.entries()) if (!firsts.has(`${id}`)) firsts.set(`${id}`, index);
+    const plants = batch.filter(({ id }, index) => firsts.get(`${id}`) === index);
+    // The ids are in order, because two batches that wait for each other's ids would deadlock.
+    plants.sort((one, other) => (one.id < other.id ? -1 : 1));
+    const outcomes = new Map<unknown, Outcome>();
+    for (const [id] of await transact(batches, `${COMMIT_TO_DISK}; ${insertionOf(plants)}`, end)) {
+      outcomes.set(firsts.get(id), 'created');
     }
-  }
-
-  override async check(): Promise<void> {
-    const timeout = this.#checkTimeout;
-    try {
-      await retryInTime(() => addTrialPlants(this.pool, { timeout }), { timeout });
-    } catch (error) {
-      throw unavailableError('check', describePostgresError(error), { cause: error });
+    const others = [...batch.entries()].filter(([index]) => !outcomes.has(index));
+    if (others.length > 0) {
+      for (const [index, isSame] of await transact(batches, comparisonOf(others), end)) {
+        outcomes.set(index, isSame === true ? 'repeated' : 'conflict');
+      }
     }
-  }
-
-  override async snapshot(): Promise<PlantSnapshot> {
-    return requireSnapshot(openPostgresSnapshot(this.url, this.options), this.url.name);
-  }
-
-  override async close(): Promise<void> {
-    await this.pool.close();
-  }
-
-  /** Finds the outcomes that earlier attempts have not found. */
-  async #attempt(batch: readonly Addition[]): Promise<readonly Outcome[]> {
-    // If another program deletes a stored plant between the two statements, its id is free in the second round.
-    for (let round = 1; round <= 2 && batch.some(hasNoOutcome); round += 1) {
-      await this.#insert(batch.filter(hasNoOutcome));
-      await this.#compare(batch.filter(hasNoOutcome));
-    }
-    return batch.map(({ outcome }) => {
+    return batch.map((_plant, index) => {
+      const outcome = outcomes.get(index);
       if (outcome === undefined) throw new KeptOutError();
       return outcome;
     });
   }
 
-  /** Inserts the first plant of each id, if the id is free. */
-  async #insert(additions: readonly Addition[]): Promise<void> {
-    const firsts = firstOfEachId(additions);
-    // The ids are in order, because two batches that wait for each other's ids would deadlock.
-    const plants = [...firsts.values()].map(({ plant }) => plant).sort((one, other) => (one.id < other.id ? -1 : 1));
-    const inserted = await this.pool.transact(`${COMMIT_TO_DISK}; ${insertionOf(plants)} RETURNING id`);
-    for (const [id] of inserted) setOutcome(firsts.get(String(id)), 'created');
+  override async check(): Promise<void> {
+    const { checks } = this.store;
+    await transact(checks, TRY_INSERT, performance.now() + checks.timeout);
   }
 
-  /** Compares the plants with the stored ones that have their ids. */
-  async #compare(additions: readonly Addition[]): Promise<void> {
-    if (additions.length === 0) return;
-    const compared = await this.pool.transact(comparisonOf(additions.map(({ plant }) => plant)));
-    for (const [index, isSame] of compared) {
-      setOutcome(additions[Number(index)], isSame === true ? 'repeated' : 'conflict');
+  override async snapshot(): Promise<PlantSnapshot> {
+    try {
+      return await this.store.openSnapshot();
+    } catch (error) {
+      throw unavailableError(error);
     }
   }
-}
 
-function hasNoOutcome({ outcome }: Addition): boolean {
-  return outcome === undefined;
-}
-
-function setOutcome(addition: Addition | undefined, outcome: Outcome): void {
-  if (addition !== undefined) addition.outcome = outcome;
-}
-
-/** Returns the first plant of each id, by the id as a text, which the driver returns from a column of another type. */
-function firstOfEachId(additions: readonly Addition[]): ReadonlyMap<string, Addition> {
-  const firsts = new Map<string, Addition>();
-  for (const addition of additions) {
-    const id = String(addition.plant.id);
-    if (!firsts.has(id)) firsts.set(id, addition);
+  override async close(): Promise<void> {
+    await Promise.all([this.store.batches.close(), this.store.checks.close()]);
   }
-  return firsts;
+}
+
+/**
+ * Runs the statements of a message. Each message is retried by itself: if the whole batch were, a plant that the first
+ * attempt has inserted would count as repeated.
+ *
+ * @param end on the clock of `performance.now`; no attempt begins later
+ */
+async function transact(pool: PostgresPool, statements: string, end: number): Promise<unknown[][]> {
+  const rest = (): number => Math.max(1, end - performance.now());
+  try {
+    return await retry(() => pool.transact(statements, rest()), {
+      timeout: rest(),
+      pause: Math.random() * MAX_PAUSE,
+      isTransient,
+    });
+  } catch (error) {
+    throw isUnavailable(error) ? unavailableError(error, describe(error)) : error;
+  }
 }

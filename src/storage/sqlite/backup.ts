@@ -1,19 +1,12 @@
-import { existsSync, statSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { OperatorError } from '../../operator-error.js';
-import { createFileAndDirectory } from '../../files/durable-files.js';
-import { explainReadError } from '../../files/file-errors.js';
+import { createFile, makeDirectory } from '../../files/durable-files.js';
+import { alreadyExists } from '../../files/file-errors.js';
 import { publishFile } from '../../files/publish-file.js';
-import { UnusableDatabaseError } from '../engine-errors.js';
-import { errorMessage, noDatabase } from '../error-messages.js';
-import { NO_TABLE } from '../schema-state.js';
-import { databaseExists, openSqliteDatabase, withSqliteDatabase } from './open.js';
-import { rehearseSqliteSchema, readSchemaState } from './schema.js';
-import { assertSound, firstValue, prepare, type SqliteDatabase } from './statements.js';
-
-/** Endings of the files that SQLite keeps beside a database. It would copy a log that it finds into a new database. */
-const COMPANIONS = ['-journal', '-wal', '-shm'] as const;
+import { errorMessage } from '../errors.js';
+import { assertExists, firstValue, prepare, type SqliteDatabase, withDatabase } from './database.js';
+import { assertSound } from './schema.js';
 
 /**
  * Copies a SQLite database to a new file while services write to it. The copy has every plant that was acknowledged
@@ -23,10 +16,8 @@ const COMPANIONS = ['-journal', '-wal', '-shm'] as const;
  * @throws {OperatorError} when the copy cannot be made
  */
 export async function backUp(file: string, target: string): Promise<number> {
-  if (!databaseExists(file)) throw noDatabase(file);
-  const directory = dirname(resolve(target));
-  if (!existsSync(directory)) throw new OperatorError(`there is no directory ${directory}: create it first`);
-  return copy(file, target, 'name another file');
+  assertExists(file);
+  return copy(file, target, 'name another file', assertSound);
 }
 
 /**
@@ -36,90 +27,47 @@ export async function backUp(file: string, target: string): Promise<number> {
  * @throws {OperatorError} when nothing was stored, for example because a start would refuse the database
  */
 export async function restore(file: string, backup: string): Promise<number> {
-  await assertBackup(backup);
-  return copy(backup, file, 'it may have plants, so move it away first, or import into it', rehearseSqliteSchema);
-}
-
-/** @throws {OperatorError} if a file cannot be a backup, or cannot be read */
-async function assertBackup(file: string): Promise<void> {
-  try {
-    if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) {
-      throw new OperatorError(`there is no file ${file}: name a backup`);
+  if (!existsSync(backup)) throw new OperatorError(`there is no file ${backup}: name a backup`);
+  return copy(backup, file, 'it may have plants, so move it away first, or import into it', (database) => {
+    // A copy of the file alone lacks the plants in the log.
+    if (firstValue(database, 'PRAGMA journal_mode') === 'wal') {
+      throw new Error('it is the database of a service, or a copy of one: make a backup of it with plant-store backup');
     }
-    if (await usesLog(file)) {
-      throw new OperatorError(
-        `${file} is not a backup, but a database of a service, or a copy of one: make a backup of it with plant-store backup`,
-      );
-    }
-  } catch (error) {
-    throw explainReadError(file, error);
-  }
-}
-
-/** Returns whether a database uses a write-ahead log, so that a copy of its file may lack plants. No backup uses one. */
-async function usesLog(file: string): Promise<boolean> {
-  const handle = await open(file);
-  const { buffer } = await handle.read(Buffer.alloc(20)).finally(() => handle.close());
-  // The format of the header: https://sqlite.org/fileformat2.html#the_database_header
-  return buffer.toString('latin1', 0, 15) === 'SQLite format 3' && buffer[18] === 2;
+    assertSound(database);
+    makeDirectory(dirname(resolve(file)));
+  });
 }
 
 /**
- * Copies a database. The file appears complete, checked and on disk, or not at all.
+ * Copies a database. The file appears complete and on disk, or not at all.
  *
  * @param advice for the operator if the file, or one that SQLite keeps beside it, exists
- * @param assertUsable refuses the copy, which it leaves as it is
+ * @param prepareCopy refuses the source, or makes ready for the copy
+ * @returns the number of plants
  */
-function copy(
+async function copy(
   source: string,
   target: string,
   advice: string,
-  assertUsable?: (copied: SqliteDatabase) => unknown,
+  prepareCopy: (database: SqliteDatabase) => void,
 ): Promise<number> {
-  const write = async (draft: string): Promise<number> => {
-    const { database } = await openSqliteDatabase(source, assertComplete);
-    try {
-      createFileAndDirectory(draft);
-      writeCopy(database, draft, target);
-    } finally {
-      database.close();
-    }
-    return inspect(draft, source, assertUsable);
-  };
-  return publishFile(target, write, { companions: COMPANIONS, createsDirectory: true, ifExists: advice });
-}
-
-/** @param target the file that the draft becomes, for the message */
-function writeCopy(database: SqliteDatabase, draft: string, target: string): void {
-  try {
-    // A signal ends the program only after SQLite has copied or checked, which blocks the process.
-    prepare(database, 'VACUUM INTO ?').run(draft);
-  } catch (error) {
-    throw new OperatorError(
-      `nothing was copied, because ${target} could not be written (${errorMessage(error)}): check that its disk has room`,
-      { cause: error },
-    );
+  // SQLite would apply a log that it finds to the new file.
+  for (const old of ['', '-wal', '-shm', '-journal'].map((ending) => target + ending)) {
+    if (existsSync(old)) throw alreadyExists(old, advice);
   }
-}
-
-/**
- * Checks a copy of a database.
- *
- * @param source the database, for the message
- * @returns the number of its plants
- */
-function inspect(draft: string, source: string, assertUsable?: (copied: SqliteDatabase) => unknown): Promise<number> {
-  const work = (copied: SqliteDatabase): number => {
-    assertComplete(copied);
-    assertUsable?.(copied);
-    return Number(firstValue(copied, 'SELECT count(*) FROM plants'));
-  };
-  // The message of an error names the source, because there is no draft any more.
-  return withSqliteDatabase(draft, work, { name: source });
-}
-
-/** @throws {UnusableDatabaseError} if any page of the database is damaged, or there is no table of plants */
-function assertComplete(database: SqliteDatabase): void {
-  assertSound(database);
-  if (!readSchemaState(database).hasPlants) throw new UnusableDatabaseError(NO_TABLE);
+  return publishFile(target, async (draft) => {
+    await withDatabase(source, (database) => {
+      prepareCopy(database);
+      try {
+        // SQLite would create a file that other users can read.
+        createFile(draft);
+        prepare(database, 'VACUUM INTO ?').run(resolve(draft));
+      } catch (error) {
+        throw new OperatorError(`${target} cannot be written: ${errorMessage(error)}`, { cause: error });
+      }
+    });
+    return withDatabase(draft, (database) => Number(firstValue(database, 'SELECT count(*) FROM plants')), {
+      name: target,
+    });
+  });
 }

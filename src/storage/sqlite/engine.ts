@@ -1,16 +1,14 @@
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, existsSync, lstatSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { existingDirectory } from '../../files/directories.js';
+import { createFile, makeDirectory } from '../../files/durable-files.js';
 import type { SqliteUrl } from '../database-url.js';
-import type { DatabaseOptions, Engine } from '../engines.js';
+import type { DatabaseOptions, Engine } from '../engine.js';
+import { startError } from '../errors.js';
 import type { PlantRepository } from '../plant-repository.js';
-import { sqliteStartError } from './errors.js';
-import { FilesInPlace } from './files-in-place.js';
-import { databaseExists, openSqliteDatabase, withSqliteDatabase } from './open.js';
-import { SqliteRepository } from './repository.js';
-import { rehearseSqliteSchema, updateSqliteSchema } from './schema.js';
-import { openSqliteSnapshot } from './snapshot.js';
-import { assertSound, firstValue, type SqliteDatabase } from './statements.js';
+import { firstValue, IN_MEMORY, openDatabase, type SqliteDatabase, withDatabase } from './database.js';
+import { OpenedFile, SqliteRepository } from './repository.js';
+import { assertSound, updateSchema } from './schema.js';
+import { openSnapshot } from './snapshot.js';
 
 const SETTINGS = [
   'journal_mode = WAL',
@@ -22,55 +20,71 @@ const SETTINGS = [
   'wal_autocheckpoint = 2000',
   // The cache of 4 MiB holds the inner pages of 30 million plants. With random ids, SQLite reads only inner pages again.
   'cache_size = -4096',
+  // Syncs the log: a process that was killed may have written a plant to it without a sync, which would count as repeated.
+  'wal_checkpoint',
 ];
 
-export function sqliteEngine({ file }: SqliteUrl): Engine {
+export function sqliteEngine({ file = IN_MEMORY }: SqliteUrl): Engine {
   return {
     open: (options) => openSqliteRepository(file, options),
-    snapshot: async () => (file === undefined ? undefined : openSqliteSnapshot(file)),
-    check: () => checkSqliteDatabase(file),
+    snapshot: () => openSnapshot(file),
+    check: () => checkDatabase(file),
   };
 }
 
-/**
- * Opens or creates a database whose commits are on disk when they return.
- *
- * @param file undefined for a database in memory
- */
+/** Opens or creates a database whose commits are on disk when they return. */
 async function openSqliteRepository(
-  file: string | undefined,
-  { timeout, ...options }: DatabaseOptions,
+  file: string,
+  { timeout, createsDirectory = false, onWait }: DatabaseOptions,
 ): Promise<PlantRepository> {
+  if (file !== IN_MEMORY && !existsSync(file)) prepareFile(file, createsDirectory);
   const setUp = (database: SqliteDatabase): PlantRepository => {
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
-    updateSqliteSchema(database);
-    // SQLite follows symbolic links to the file.
-    const realPath = firstValue(database, "SELECT file FROM pragma_database_list WHERE name = 'main'");
-    const files = file === undefined ? undefined : new FilesInPlace(resolve(file), String(realPath));
-    files?.syncLog();
-    return new SqliteRepository(database, files, timeout);
+    updateSchema(database);
+    return new SqliteRepository(database, file === IN_MEMORY ? undefined : new OpenedFile(resolve(file)), timeout);
   };
-  const { result: repository } = await openSqliteDatabase(file, setUp, options);
-  return repository;
+  return openDatabase(file, setUp, { onWait });
 }
 
-async function checkSqliteDatabase(file: string | undefined): Promise<boolean> {
-  if (file === undefined) return false;
-  if (!databaseExists(file)) {
+/** Creates the directory of a new database, which SQLite does not. */
+function prepareFile(file: string, createsDirectory: boolean): void {
+  const directory = dirname(resolve(file));
+  try {
+    if (createsDirectory) makeDirectory(directory);
+    // A slip in the URL must not create another store.
+    else if (!existsSync(directory)) {
+      throw new Error(`it is in a directory that does not exist; create ${directory}, or correct its URL`);
+    }
+    // A file that SQLite creates would belong to root, and not to the user of the service.
+    if (process.getuid?.() === 0) createFile(resolve(file));
+  } catch (error) {
+    throw startError(file, error);
+  }
+}
+
+/** Checks a database, and changes nothing. */
+async function checkDatabase(file: string): Promise<boolean> {
+  if (file === IN_MEMORY) return false;
+  if (!existsSync(file)) {
     assertCreatable(file);
     return false;
   }
-  // Checked in a separate step: in a large database, this takes longer than a running service may wait for trial plants.
-  await withSqliteDatabase(file, assertSound);
-  return withSqliteDatabase(file, rehearseSqliteSchema);
+  return withDatabase(file, (database) => {
+    const hasPlants = firstValue(database, "SELECT 1 FROM sqlite_schema WHERE name = 'plants'") !== undefined;
+    if (hasPlants) assertSound(database);
+    return hasPlants;
+  });
 }
 
-/** @throws {OperatorError} if this user cannot create the database */
+/** @throws {OperatorError} if this user cannot create the database and its directory */
 function assertCreatable(file: string): void {
+  let directory = dirname(resolve(file));
   try {
+    // A link that leads nowhere exists, and fails.
+    while (lstatSync(directory, { throwIfNoEntry: false }) === undefined) directory = dirname(directory);
     // The slash makes sure that a file instead of the directory is refused.
-    accessSync(`${existingDirectory(dirname(resolve(file)))}/`, constants.W_OK | constants.X_OK);
+    accessSync(`${directory}/`, constants.W_OK | constants.X_OK);
   } catch (error) {
-    throw sqliteStartError(file, error);
+    throw startError(file, error);
   }
 }

@@ -1,124 +1,115 @@
-import { KeptOutError } from '../engine-errors.js';
-import { unavailableError } from '../error-messages.js';
+import { realpathSync, statSync } from 'node:fs';
+import { KeptOutError, unavailableError } from '../errors.js';
 import { rowOf } from '../plant-rows.js';
 import {
   CHECK_TIMEOUT,
   type Outcome,
   PlantRepository,
   type PlantSnapshot,
+  RepositoryUnavailableError,
   type StoredPlant,
 } from '../plant-repository.js';
 import { retry } from '../retry.js';
-import { Outage } from '../outage.js';
-import { requireSnapshot } from '../require-snapshot.js';
-import { describeSqliteError, isTransient, sqliteFailure } from './errors.js';
-import type { FilesInPlace } from './files-in-place.js';
-import { leaveOpen } from './leave-open.js';
-import { addTrialPlants, COMPARE, INSERT } from './schema.js';
-import { openSqliteSnapshot } from './snapshot.js';
-import { firstRow, inTransaction, prepare, type SqliteDatabase } from './statements.js';
+import { describe, inTransaction, isLocked, isUnavailable, prepare, type SqliteDatabase } from './database.js';
+import { COMPARE, INSERT } from './schema.js';
+import { openSnapshot } from './snapshot.js';
 
-/** Options of `retry` while another process has a lock: it holds the lock for about a millisecond. */
-const WHILE_LOCKED = { isTransient, pause: () => 1 };
+/** Milliseconds between two attempts. Another process holds the lock for about a millisecond. */
+const PAUSE = 1;
 
 /** Plants in a SQLite database. Its batches wait for the locks of other processes. */
 export class SqliteRepository extends PlantRepository {
-  /** The outage that batches have met. Checks do not use it: one that succeeds must not end it. */
-  readonly #outage: Outage;
-  readonly #checkTimeout: number;
   readonly #insert;
   readonly #compare;
 
-  /** @param files undefined for a database in memory */
+  /** @param file the file that the database has opened; undefined for a database in memory */
   constructor(
     private readonly database: SqliteDatabase,
-    private readonly files: FilesInPlace | undefined,
-    timeout: number,
+    private readonly file: OpenedFile | undefined,
+    private readonly timeout: number,
   ) {
     super();
-    this.#outage = new Outage(timeout, isTransient);
-    this.#checkTimeout = Math.min(timeout, CHECK_TIMEOUT);
     this.#insert = prepare(database, INSERT);
     this.#compare = prepare(database, COMPARE);
   }
 
-  override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    try {
-      const attempt = (): Outcome[] => this.#attempt(batch);
-      return await this.#outage.run((retryFor) => retry(attempt, { ...WHILE_LOCKED, retryFor }));
-    } catch (error) {
-      // A defect, or the fault of one plant.
-      if (sqliteFailure(error) === undefined) throw error;
-      throw unavailableError('add', describeSqliteError(error), { cause: error });
-    }
+  override add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
+    return this.#transact(() => batch.map((plant) => this.#addPlant(plant)), this.timeout);
   }
 
-  override async check(): Promise<void> {
-    const attempt = (): void => {
-      this.files?.assertInPlace();
-      addTrialPlants(this.database);
-    };
-    try {
-      await retry(attempt, { ...WHILE_LOCKED, retryFor: this.#checkTimeout });
-    } catch (error) {
-      throw unavailableError('check', describeSqliteError(error), { cause: error });
-    }
+  override check(): Promise<void> {
+    // The table is there, and the lock can be had: a look at the one, and a transaction that writes nothing.
+    return this.#transact(() => void this.#compare.get(0n, '', ''), Math.min(this.timeout, CHECK_TIMEOUT));
   }
 
   override async snapshot(): Promise<PlantSnapshot> {
-    const file = this.#fileInPlace();
-    return requireSnapshot(openSqliteSnapshot(file), file);
-  }
-
-  /**
-   * Closes the database, or leaves it open if its files are not in place.
-   *
-   * @throws {RepositoryUnavailableError} if it stays open, or the driver fails
-   */
-  override async close(): Promise<void> {
+    if (this.file === undefined) throw unavailableError('no other connection can open a database in memory');
+    this.file.assertInPlace();
     try {
-      this.files?.assertAllInPlace();
-      this.database.close();
+      return await openSnapshot(this.file.path);
     } catch (error) {
-      if (this.database.isOpen) leaveOpen(this.database);
-      throw unavailableError('close', describeSqliteError(error), { cause: error });
+      throw unavailableError(error);
     }
   }
 
-  /**
-   * Adds a batch in a transaction, and checks the files twice: before it, because the locks in a replaced index no longer
-   * keep other processes from writing to the same log, and after it, because clients are answered next.
-   */
-  #attempt(batch: readonly StoredPlant[]): Outcome[] {
-    this.files?.assertInPlace();
-    const outcomes = inTransaction(this.database, 'COMMIT', () => batch.map((plant) => this.#addPlant(plant)));
-    this.files?.assertInPlace();
-    return outcomes;
+  override async close(): Promise<void> {
+    this.database.close();
+  }
+
+  /** Runs work in a transaction. */
+  async #transact<Result>(work: () => Result, timeout: number): Promise<Result> {
+    const attempt = (): Result => {
+      this.file?.assertInPlace();
+      return inTransaction(this.database, work);
+    };
+    try {
+      return await retry(attempt, { timeout, pause: PAUSE, isTransient: isLocked });
+    } catch (error) {
+      throw isUnavailable(error) ? unavailableError(error, describe(error)) : error;
+    }
   }
 
   #addPlant(plant: StoredPlant): Outcome {
     const row = rowOf(plant);
     if (this.#insert.run(...row).changes > 0) return 'created';
-    const [isSame] = firstRow(this.#compare, ...row);
+    const [isSame] = (this.#compare.get(...row) ?? []) as readonly unknown[];
     if (isSame === undefined) throw new KeptOutError();
     return isSame === 1n ? 'repeated' : 'conflict';
   }
+}
 
-  /**
-   * Returns the file that another connection can open.
-   *
-   * @throws {RepositoryUnavailableError} if the database is in memory, or its files are not in place
-   */
-  #fileInPlace(): string {
-    if (this.files === undefined) {
-      throw unavailableError('open', 'no other connection can open it', { database: 'in memory' });
-    }
-    const { path } = this.files;
-    try {
-      this.files.assertInPlace();
-    } catch (error) {
-      throw unavailableError('open', describeSqliteError(error), { database: path, cause: error });
-    }
-    return path;
+/**
+ * The file of an open database. SQLite goes on writing to a file that another program has removed or replaced, and no later
+ * start would find the plants there.
+ */
+export class OpenedFile {
+  /** The path without symbolic links: SQLite puts the log and its index beside it. */
+  readonly #realPath: string;
+  readonly #identity: string | undefined;
+
+  constructor(readonly path: string) {
+    this.#realPath = realpathSync(path);
+    this.#identity = identityOf(path);
+  }
+
+  /** @throws {RepositoryUnavailableError} when the path leads to another file than the one that SQLite has opened, or to none */
+  assertInPlace(): void {
+    if (identityOf(this.path) === this.#identity) return;
+    // SQLite would apply the log of the old file to the new one, and the plants of the new one would be lost.
+    throw new RepositoryUnavailableError(
+      `the database ${this.path} was removed or replaced: put it back; or, to use another file, stop the service, ` +
+        `move ${this.#realPath}-wal and ${this.#realPath}-shm away, and start the service`,
+    );
+  }
+}
+
+/** Returns device and inode of a file; undefined if there is none that this user may look for. */
+function identityOf(file: string): string | undefined {
+  try {
+    // Some file systems use inodes beyond 2^53, which a number would round.
+    const { dev, ino } = statSync(file, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch {
+    return undefined;
   }
 }

@@ -1,11 +1,17 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { unavailableError } from '../error-messages.js';
+import { startError, unavailableError } from '../errors.js';
 import { plantOf } from '../plant-rows.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
-import { describeSqliteError } from './errors.js';
-import { databaseExists, openSqliteDatabase } from './open.js';
-import { readSchemaState, SELECT } from './schema.js';
-import { firstValue, prepare, type SqliteDatabase } from './statements.js';
+import {
+  assertExists,
+  describe,
+  firstValue,
+  IN_MEMORY,
+  openDatabase,
+  prepare,
+  type SqliteDatabase,
+} from './database.js';
+import { readVersion, SELECT } from './schema.js';
 
 /** Rows that are read before the process does other work, because reading from SQLite blocks it. */
 const ROWS_IN_A_TURN = 100;
@@ -14,59 +20,53 @@ const ROWS_IN_A_TURN = 100;
  * Takes a snapshot on a connection of its own, so that a writer goes on. Taking it changes neither the schema nor the
  * journal mode. While a snapshot is open, a checkpoint cannot reset the write-ahead log, which grows.
  *
- * @returns undefined if there is no file, or no table of plants in it
+ * @throws {OperatorError} when the database cannot be read
  */
-export async function openSqliteSnapshot(file: string): Promise<PlantSnapshot | undefined> {
-  if (!databaseExists(file)) return undefined;
-  const { database, result: state } = await openSqliteDatabase(file, (opened) => {
+export async function openSnapshot(file: string): Promise<PlantSnapshot> {
+  if (file === IN_MEMORY) throw startError(file, 'no other connection can open it');
+  assertExists(file);
+  return openDatabase(file, (database) => {
     // The transaction takes its snapshot when it reads for the first time.
-    opened.exec('BEGIN');
-    return readSchemaState(opened);
+    database.exec('BEGIN');
+    readVersion(database);
+    return new SqliteSnapshot(database);
   });
-  if (state.hasPlants) return new SqliteSnapshot(database, file);
-  database.close();
-  return undefined;
 }
 
 class SqliteSnapshot implements PlantSnapshot {
   /**
-   * Statements that are being read. An iterator of @photostructure/sqlite 2.6 does not refer to its statement. After the
-   * garbage collection of the statement, reading the next row would crash the process.
+   * Fields, because an iterator of @photostructure/sqlite 2.6 does not keep its statement from the garbage collection.
+   * Reading the next row would crash the process then.
    */
-  readonly #reading = new Set<object>();
+  readonly #all;
+  readonly #after;
+  readonly #find;
 
-  constructor(
-    private readonly database: SqliteDatabase,
-    private readonly file: string,
-  ) {}
+  constructor(private readonly database: SqliteDatabase) {
+    this.#all = prepare(database, `${SELECT} ORDER BY id`);
+    this.#after = prepare(database, `${SELECT} WHERE id > ? ORDER BY id`);
+    this.#find = prepare(database, `${SELECT} WHERE id = ?`);
+  }
 
   count(): Promise<number> {
     return this.#read(() => Number(firstValue(this.database, 'SELECT count(*) FROM plants')));
   }
 
   find(ids: readonly bigint[]): Promise<readonly StoredPlant[]> {
-    return this.#read(() => {
-      const find = prepare(this.database, `${SELECT} WHERE id = ?`);
-      return ids.flatMap((id) => find.all(id) as unknown[][]).map(plantOf);
-    });
+    return this.#read(() => ids.flatMap((id) => this.#find.all(id) as unknown[][]).map(plantOf));
   }
 
   async *plants(after?: bigint): AsyncIterable<StoredPlant> {
-    const condition = after === undefined ? '' : 'WHERE id > ?';
-    const values = after === undefined ? [] : [after];
-    const all = await this.#read(() => prepare(this.database, `${SELECT} ${condition} ORDER BY id`));
-    this.#reading.add(all);
     let rows = 0;
     try {
-      for (const row of all.iterate(...values) as Iterable<unknown[]>) {
+      const found = after === undefined ? this.#all.iterate() : this.#after.iterate(after);
+      for (const row of found as Iterable<unknown[]>) {
         yield plantOf(row);
         rows += 1;
         if (rows % ROWS_IN_A_TURN === 0) await nextTurn();
       }
     } catch (error) {
-      throw unavailableError('read', describeSqliteError(error), { database: this.file, cause: error });
-    } finally {
-      this.#reading.delete(all);
+      throw unavailableError(error, describe(error));
     }
   }
 
@@ -80,7 +80,7 @@ class SqliteSnapshot implements PlantSnapshot {
     try {
       return query();
     } catch (error) {
-      throw unavailableError('read', describeSqliteError(error), { database: this.file, cause: error });
+      throw unavailableError(error, describe(error));
     }
   }
 }

@@ -1,0 +1,25 @@
+import type { PlantRepository, PlantSnapshot } from './plant-repository.js';
+
+/** Settings of a store beside its URL. */
+export interface DatabaseOptions {
+  /** Milliseconds that a batch may wait for a lock or for a server to answer. */
+  readonly timeout: number;
+  /** Milliseconds that the start waits for a server that cannot be reached yet. SQLite does not use it. */
+  readonly startTimeout: number;
+  /** True to create the directory of a SQLite database if it is missing. */
+  readonly createsDirectory?: boolean;
+  /** Called while the start waits, with the reason in one line for the operator. `openRepository` calls it only once. */
+  readonly onWait?: (reason: string) => void;
+}
+
+/** The functions of an engine for one database. They throw an OperatorError, whose message is one line for the operator. */
+export interface Engine {
+  /** Opens a store, creates what does not exist yet, and brings its schema up to date. */
+  open(options: DatabaseOptions): Promise<PlantRepository>;
+
+  /** Takes a snapshot of a store that exists, and changes nothing. */
+  snapshot(options: DatabaseOptions): Promise<PlantSnapshot>;
+
+  /** Refuses a database that a start would refuse, and changes nothing. Returns whether there is a table of plants. */
+  check(options: DatabaseOptions): Promise<boolean>;
+}

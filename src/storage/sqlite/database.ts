@@ -1,0 +1,170 @@
+import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type * as Sqlite from '@photostructure/sqlite';
+import { OperatorError } from '../../operator-error.js';
+import { type Advice, errorMessage, explained, startError } from '../errors.js';
+import { retry } from '../retry.js';
+
+export type SqliteDatabase = Sqlite.DatabaseSyncInstance;
+
+/** SQLite's name for a database in memory. */
+export const IN_MEMORY = ':memory:';
+
+/** Milliseconds that the opening waits for a lock of another process. */
+const OPEN_TIMEOUT = 5_000;
+
+/** Milliseconds before the operator is told of the lock. Services that share the file hold it for less. */
+const QUIET_TIME = 1_000;
+
+/** Milliseconds between two attempts to open. */
+const OPEN_PAUSE = 20;
+
+/** Result codes (https://sqlite.org/rescode.html) of a lock of another process: SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL. */
+const LOCKED = [5, 6, 15];
+
+/**
+ * Those of other errors with which no plant can be stored: SQLITE_NOMEM, SQLITE_READONLY, SQLITE_IOERR, SQLITE_CORRUPT,
+ * SQLITE_FULL, SQLITE_CANTOPEN, SQLITE_NOTADB. Any other error is the fault of a plant, or a defect.
+ */
+const LASTING = [7, 8, 10, 11, 13, 14, 26];
+
+const ADVICE: Advice = [
+  [/database is locked/, 'stop the other process that uses it'],
+  [/unable to open database file|readonly database/, 'this user must be able to write the file and its directory'],
+];
+
+/** Returns whether another attempt may succeed, because another process had a lock. */
+export function isLocked(error: unknown): boolean {
+  return LOCKED.includes(resultCode(error));
+}
+
+/** Returns whether no plant can be stored now. */
+export function isUnavailable(error: unknown): boolean {
+  // Another program has renamed the table or a column.
+  const lacksTable = /no such (?:table|column)|has no column/.test(errorMessage(error));
+  return isLocked(error) || LASTING.includes(resultCode(error)) || lacksTable;
+}
+
+/** Returns the primary result code of an error, which is in the last byte of an extended one; 0 if SQLite did not fail. */
+function resultCode(error: unknown): number {
+  const { errcode } = Object(error) as { readonly errcode?: unknown };
+  return typeof errcode === 'number' ? errcode & 0xff : 0;
+}
+
+/** Explains an error to the operator, mostly in the words of SQLite. */
+export function describe(error: unknown): string {
+  return explained(error, ADVICE);
+}
+
+/** @throws {OperatorError} if there is no such file, or if this user may not look for it */
+export function assertExists(file: string): void {
+  try {
+    if (statSync(file, { throwIfNoEntry: false }) !== undefined) return;
+  } catch (error) {
+    throw startError(file, error);
+  }
+  throw new OperatorError(`there is no database ${file}: DATABASE_URL must name one that exists`);
+}
+
+interface OpenOptions {
+  /** Names the database to the operator. Defaults to its file. */
+  readonly name?: string;
+  /** Called while another process has a lock, with the reason in one line for the operator. */
+  readonly onWait?: ((reason: string) => void) | undefined;
+}
+
+/**
+ * Opens or creates a database, and does the first work on it. Both are repeated while another process has a lock.
+ *
+ * @throws {OperatorError} when the database cannot be opened, or the work fails; the database is closed then
+ */
+export async function openDatabase<Result>(
+  file: string,
+  work: (database: SqliteDatabase) => Result,
+  { name = file, onWait }: OpenOptions = {},
+): Promise<Result> {
+  const explain = (error: unknown): OperatorError => startError(name, error, describe(error));
+  const quietUntil = performance.now() + QUIET_TIME;
+  try {
+    const { DatabaseSync } = await loadDriver();
+    const attempt = (): Result => {
+      // SQLite takes a relative name that begins with `file:` as a URI. With a timeout, it would wait for a lock itself, and
+      // block the process.
+      const database = new DatabaseSync(file === IN_MEMORY ? file : resolve(file), { timeout: 0 });
+      try {
+        return work(database);
+      } catch (error) {
+        database.close();
+        throw error;
+      }
+    };
+    return await retry(attempt, {
+      timeout: OPEN_TIMEOUT,
+      pause: OPEN_PAUSE,
+      isTransient: isLocked,
+      onPause(error) {
+        if (performance.now() > quietUntil) onWait?.(explain(error).message);
+      },
+    });
+  } catch (error) {
+    throw explain(error);
+  }
+}
+
+/** Loads Node's own SQLite, or a package with the same API for older Nodes. Bundlers need the names as literals. */
+function loadDriver(): Promise<Pick<typeof Sqlite, 'DatabaseSync'>> {
+  return Number.parseInt(process.versions.node) >= 24 ? import('node:sqlite') : import('@photostructure/sqlite');
+}
+
+/** Opens a database as `openDatabase` does, and closes it after the work. */
+export function withDatabase<Result>(
+  file: string,
+  work: (database: SqliteDatabase) => Result,
+  options?: OpenOptions,
+): Promise<Result> {
+  const closing = (database: SqliteDatabase): Result => {
+    const result = work(database);
+    database.close();
+    return result;
+  };
+  return openDatabase(file, closing, options);
+}
+
+/** Runs work in a transaction, which makes other writers wait. */
+export function inTransaction<Result>(database: SqliteDatabase, work: () => Result): Result {
+  // An earlier call may have failed to roll its transaction back.
+  rollBack(database);
+  // A deferred transaction could not wait for another writer once it has read.
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    const result = work();
+    database.exec('COMMIT');
+    return result;
+  } catch (error) {
+    rollBack(database);
+    throw error;
+  }
+}
+
+/** Rolls a transaction back, unless SQLite has done so itself: https://sqlite.org/lang_transaction.html */
+function rollBack(database: SqliteDatabase): void {
+  try {
+    if (database.isTransaction) database.exec('ROLLBACK');
+  } catch {
+    // The error of the work says more, and the next transaction tries again.
+  }
+}
+
+/** Prepares a statement, whose rows are arrays. Integers are bigints, because a number cannot hold an int64. */
+export function prepare(database: SqliteDatabase, sql: string): Sqlite.StatementSyncInstance {
+  const statement = database.prepare(sql);
+  // Statements that only write need it, too: Node 26 throws a RangeError for the rowid of a large id.
+  statement.setReadBigInts(true);
+  statement.setReturnArrays(true);
+  return statement;
+}
+
+/** Returns the first column of the first row; undefined without a row. */
+export function firstValue(database: SqliteDatabase, sql: string): unknown {
+  return (prepare(database, sql).get() as readonly unknown[] | undefined)?.[0];
+}
