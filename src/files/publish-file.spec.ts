@@ -31,7 +31,10 @@ describe.each([true, false])('publishFile where the file system has links: %s', 
 
   /** Publishes a text. */
   function publish(text: string): Promise<void> {
-    return publishFile(target, async (draft) => writeFileSync(draft, text));
+    return publishFile(target, (draft) => {
+      writeFileSync(draft, text);
+      return Promise.resolve();
+    });
   }
 
   it('creates the file, and leaves nothing else', async () => {

@@ -18,7 +18,6 @@ describe('readRegularFile', () => {
 
   it.each<{ privacy: Privacy; allowed: readonly number[]; refused: readonly number[] }>([
     { privacy: 'public', allowed: [0o600, 0o644, 0o666], refused: [] },
-    { privacy: 'trusted', allowed: [0o600, 0o640, 0o644], refused: [0o620, 0o602, 0o666] },
     { privacy: 'secret', allowed: [0o400, 0o600, 0o640], refused: [0o620, 0o604, 0o601, 0o644] },
   ])('reads a $privacy file with the modes $allowed alone', ({ privacy, allowed, refused }) => {
     for (const mode of allowed) {
