@@ -131,32 +131,6 @@ describe.each(PLATFORMS)('On %s', (platform) => {
 
       expect(await answer.json()).toEqual({ name: 'Monstera' });
     });
-
-    // fetch writes all names in small letters.
-    it('whatever the letter case of its headers, and whatever they hold', async () => {
-      await create();
-      await app.listen(0, '127.0.0.1');
-      const { port } = app.getHttpServer().address() as AddressInfo;
-      const listing = ['X-First', 'content-type', 'X-Second', 'content-length', 'X-Third', 'transfer-encoding'];
-      const headers = [
-        ...listing,
-        'Host',
-        'plants',
-        'Authorization',
-        'Bearer token',
-        'Content-Type',
-        'application/json',
-      ];
-      for (const framing of [
-        ['Content-Length', `${LARGE_ID.length}`],
-        ['Transfer-Encoding', 'chunked'],
-      ]) {
-        const options = { port, host: '127.0.0.1', method: 'POST', path: '/plants', headers: [...headers, ...framing] };
-        const [answer] = (await once(request(options).end(LARGE_ID), 'response')) as [IncomingMessage];
-
-        expect(await json(answer)).toEqual({ name: 'Monstera' });
-      }
-    });
   });
 
   describe('reads the body at other spellings of the path that the router takes', () => {
