@@ -135,7 +135,7 @@ describe.each(PLATFORMS)('On %s', (platform) => {
 
   describe('reads the body at other spellings of the path that the router takes', () => {
     const routerOptions = { caseSensitive: false, ignoreTrailingSlash: true };
-    // By default, Express takes them all, and Fastify the last one.
+    // By default, Express takes them all, and Fastify none of them.
     const options = (): object => (platform === 'fastify' ? { adapter: new FastifyAdapter({ routerOptions }) } : {});
 
     it.each(['/Plants', '/plants/', '/PLANTS/?query'])('%s', async (path) => {
