@@ -1,11 +1,11 @@
-export { type AuthenticationRefused, CurrentPrincipal, principalOf } from './auth/authenticated-request.js';
+export { CurrentPrincipal, principalOf } from './auth/authenticated-request.js';
 export { BearerAuthGuard, RequiresScope } from './auth/bearer-auth.guard.js';
 export { TokenFileVerifier } from './auth/token-file-verifier.js';
 export { type JwtSettings, type JwtType } from './auth/jwt-settings.js';
 export { JwtVerifier } from './auth/jwt-verifier.js';
 export {
-  ExpiredToken,
   type Principal,
+  type Refusal,
   type RefusalReason,
   TokenVerifier,
   type VerificationResult,

@@ -1,17 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
-import { nodeRequest } from '../node-request.js';
-import { checkResult } from './check-result.js';
-import { isBearerToken, type TokenVerifier, type VerificationResult } from './token-verifier.js';
+import { authorizationOf } from './authorization-header.js';
+import { isBearerToken, type Principal, type Refusal, REFUSAL_REASONS, type TokenVerifier } from './token-verifier.js';
 
 /** The name in passport's registry, which the process shares: a host may use `bearer` itself. */
 export const STRATEGY = 'plant-store-bearer';
 
-/**
- * Replaces the request for passport, which would also take tokens from its query and body (RFC 6750 §2.1). Passport and Nest
- * add properties to it.
- */
+/** Replaces the request for passport, which would also take tokens from its query and body (RFC 6750 §2.1). */
 export class BearerRequest {
   readonly headers: { readonly authorization: string | undefined };
 
@@ -35,30 +31,24 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
   /**
    * Returns the result of the verifier, or false if the request comes from another guard than BearerAuthGuard.
    *
-   * @throws what the verifier throws, or an Error instead of a value that passport does not take for an error
+   * @throws what the verifier throws, or a TypeError if it returns anything but a VerificationResult
    */
-  async validate(request: unknown, token: string): Promise<VerificationResult | false> {
+  async validate(request: unknown, token: string): Promise<Principal | Refusal | false> {
     if (!(request instanceof BearerRequest)) return false;
-    if (!isBearerToken(token)) return 'malformed';
-    try {
-      return checkResult(await request.verifier.verify(token));
-    } catch (error) {
-      if (error) throw error;
-      // If a verifier rejects with undefined, passport would see no error, and refuse the request with 401.
-      throw new Error(`The verifier of tokens has thrown ${String(error)}`, { cause: error });
-    }
+    if (!isBearerToken(token)) return { refused: 'malformed', detail: 'no token has such characters' };
+    const result: unknown = (await request.verifier.verify(token)) ?? { refused: 'unknown' };
+    if (isRefusal(result) || isPrincipal(result)) return result;
+    throw new TypeError('TokenVerifier.verify must return a principal with name and scopes, a refusal, or undefined');
   }
 }
 
-/**
- * Returns the value of the header, unless there are two. Without `joinDuplicateHeaders`, Node keeps only the first one
- * in `headers`; `rawHeaders` has both.
- */
-function authorizationOf(request: object): string | undefined {
-  const { headers, rawHeaders } = nodeRequest(request);
-  return rawHeaders.filter(isAuthorization).length > 1 ? undefined : headers.authorization;
+// A host's verifier may be in JavaScript, and so return anything.
+
+function isRefusal(result: unknown): result is Refusal {
+  return REFUSAL_REASONS.some((reason) => reason === (result as Refusal).refused);
 }
 
-function isAuthorization(text: string, index: number): boolean {
-  return index % 2 === 0 && text.length === 13 && text.toLowerCase() === 'authorization';
+function isPrincipal(result: unknown): result is Principal {
+  const { name, scopes } = result as Principal;
+  return typeof name === 'string' && (scopes === 'all' || Array.isArray(scopes));
 }

@@ -1,6 +1,9 @@
 import { FirstKnownVerifier } from './first-known-verifier.js';
 import type { TokenVerifier, VerificationResult } from './token-verifier.js';
 
+const A: VerificationResult = { name: 'a', scopes: 'all' };
+const B: VerificationResult = { name: 'b', scopes: [] };
+
 /** Returns a verifier with this result, which notes its calls. */
 function verifierOf(result: VerificationResult, calls: string[] = [], name = ''): TokenVerifier {
   const note = (call: string): void => void calls.push(`${name} ${call}`);
@@ -16,11 +19,11 @@ function verifierOf(result: VerificationResult, calls: string[] = [], name = '')
 
 describe('Several verifiers', () => {
   it.each<{ results: VerificationResult[]; result: VerificationResult; asked: number }>([
-    { results: [{ name: 'a' }, { name: 'b' }], result: { name: 'a' }, asked: 1 },
-    { results: ['unknown', undefined, { name: 'c' }], result: { name: 'c' }, asked: 3 },
-    { results: ['expired', { name: 'b' }], result: 'expired', asked: 1 },
-    { results: ['unknown', undefined], result: 'unknown', asked: 2 },
-    { results: [], result: 'unknown', asked: 0 },
+    { results: [A, B], result: A, asked: 1 },
+    { results: [undefined, undefined, A], result: A, asked: 3 },
+    { results: [{ refused: 'expired' }, B], result: { refused: 'expired' }, asked: 1 },
+    { results: [undefined, undefined], result: undefined, asked: 2 },
+    { results: [], result: undefined, asked: 0 },
   ])('with the results $results have the result of the first that knows the token', async (row) => {
     const calls: string[] = [];
     const verifiers = new FirstKnownVerifier(row.results.map((result) => verifierOf(result, calls)));

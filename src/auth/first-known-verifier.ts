@@ -17,8 +17,8 @@ export class FirstKnownVerifier extends TokenVerifier {
   override async verify(token: string): Promise<VerificationResult> {
     for (const verifier of this.verifiers) {
       const result = await verifier.verify(token);
-      if (result !== undefined && result !== 'unknown') return result;
+      if (result !== undefined) return result;
     }
-    return 'unknown';
+    return undefined;
   }
 }

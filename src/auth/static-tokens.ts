@@ -1,5 +1,5 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { TokenVerifier, unlessExpired, type VerificationResult } from './token-verifier.js';
+import { TokenVerifier, type VerificationResult } from './token-verifier.js';
 
 /** A token that is configured beforehand. Only its digest is kept. */
 export interface StaticToken {
@@ -22,27 +22,23 @@ export class StaticTokens extends TokenVerifier {
 
   /** Returns when the next token expires; undefined if none will. */
   nextExpiry(): Date | undefined {
-    const now = new Date();
-    const expiries = this.tokens.flatMap(({ expires }) => (expires !== undefined && expires > now ? expires : []));
+    const expiries = this.tokens.flatMap((token) => (isExpired(token) ? [] : (token.expires ?? [])));
     return expiries.sort((one, other) => one.getTime() - other.getTime())[0];
   }
 
   override verify(token: string): VerificationResult {
     const digest = digestToken(token);
-    let found: StaticToken | undefined;
-    for (const candidate of this.tokens) {
-      // The same token may be in the environment and in the file. The later expiry counts.
-      if (timingSafeEqual(candidate.digest, digest) && endOf(candidate) >= endOf(found)) found = candidate;
-    }
-    if (found === undefined) return 'unknown';
-    const { name, expires } = found;
-    return unlessExpired(expires === undefined ? { name } : { name, expires });
+    const found = this.tokens.filter((candidate) => timingSafeEqual(candidate.digest, digest));
+    // The same token may be in the environment and in the file.
+    const valid = found.find((candidate) => !isExpired(candidate));
+    if (valid !== undefined) return { name: valid.name, scopes: 'all' };
+    return found[0] && { refused: 'expired', name: found[0].name };
   }
 }
 
-/** Returns the time at which a token expires, in milliseconds; -Infinity if there is no token. */
-function endOf(token: StaticToken | undefined): number {
-  return token === undefined ? -Infinity : (token.expires?.getTime() ?? Infinity);
+/** Returns whether a token has expired. */
+export function isExpired({ expires }: Pick<StaticToken, 'expires'>): boolean {
+  return expires !== undefined && expires.getTime() <= Date.now();
 }
 
 /** Names tokens in clear text `token-1`, `token-2` and so on. */

@@ -1,24 +1,17 @@
-import { realpathSync } from 'node:fs';
+import { realpathSync, unlinkSync } from 'node:fs';
 import { OperatorError } from '../operator-error.js';
 import { appendToFile, createFileAndDirectory, replaceFile } from '../files/durable-files.js';
 import { explainWriteError } from '../files/file-errors.js';
 import { readRegularFile } from '../files/regular-file.js';
 import type { StaticToken } from './static-tokens.js';
 
-/** Advice for an operator whose file exists, but cannot be found. */
-const LINK_ADVICE = 'it is a link that leads nowhere, so remove it';
-
-/** The text of a file without tokens. An empty file is refused, because another program may be writing it. */
-const NO_TOKENS = '# no tokens\n';
-
 /**
  * Reads the text of a token file.
  *
- * @param ifMissing advice for the operator if there is no such file
  * @throws {OperatorError} if the file cannot be read, or if users other than its owner and its group can read it
  */
-export function readTokenFile(file: string, ifMissing = 'create it with plant-store token create'): string {
-  return readRegularFile(file, 'secret', ifMissing).toString('utf8');
+export function readTokenFile(file: string): string {
+  return readRegularFile(file, 'secret', 'create it with plant-store token create').toString('utf8');
 }
 
 /**
@@ -26,10 +19,9 @@ export function readTokenFile(file: string, ifMissing = 'create it with plant-st
  * the instant at which the token expires. Blank lines and lines that begin with # are ignored.
  *
  * @param file the name of the file, for the message of the error
- * @throws {OperatorError} if a line is wrong, or if the text is empty, like that of a file that is being written
+ * @throws {OperatorError} if a line is wrong
  */
 export function parseTokens(text: string, file: string): StaticToken[] {
-  if (text.trim() === '') throw new OperatorError(`${file} is empty: add a token, or a comment if there is none`);
   return text.split(/\r?\n/).flatMap((line, index) => {
     if (/^\s*(?:#|$)/.test(line)) return [];
     const token = parseLine(line);
@@ -72,14 +64,21 @@ function formatInstant(instant: Date): string {
  * Creates a file with a token.
  *
  * @returns false if there is a file already, which stays unchanged
- * @throws {OperatorError} if it cannot be written, or the file that is there cannot be used
+ * @throws {OperatorError} if it cannot be written, or could not be read back: its token would be refused
  */
 export function createTokenFile(file: string, token: StaticToken): boolean {
-  return write(file, () => {
-    if (createFileAndDirectory(file, lineOf(token))) return true;
-    readTokenFile(file, LINK_ADVICE);
-    return false;
-  });
+  if (!write(file, () => createFileAndDirectory(file, lineOf(token)))) return false;
+  try {
+    readTokenFile(file);
+  } catch (cause) {
+    unlinkSync(file);
+    throw new OperatorError(
+      `${file} would not be private, because its file system keeps no modes, like /mnt/c of WSL or a share of SMB: ` +
+        'set ACCESS_TOKENS_FILE to a file on another file system, or move all data there with DATABASE_URL',
+      { cause },
+    );
+  }
+  return true;
 }
 
 /**
@@ -88,15 +87,13 @@ export function createTokenFile(file: string, token: StaticToken): boolean {
  * @throws {OperatorError} if the file cannot be used or written, or has a token of this name
  */
 export function addToken(file: string, token: StaticToken): void {
-  write(file, () => {
-    if (createFileAndDirectory(file, lineOf(token))) return;
-    const text = readTokenFile(file, LINK_ADVICE);
-    if (text.trim() !== '' && hasToken(text, file, token.name)) {
-      throw new OperatorError(`${token.name} already has a token: choose another name, or revoke it first`);
-    }
-    const endOfLine = text === '' || text.endsWith('\n') ? '' : '\n';
-    appendToFile(file, `${endOfLine}${lineOf(token)}`);
-  });
+  if (createTokenFile(file, token)) return;
+  const text = readTokenFile(file);
+  if (hasToken(text, file, token.name)) {
+    throw new OperatorError(`${token.name} already has a token: choose another name, or revoke it first`);
+  }
+  const endOfLine = text === '' || text.endsWith('\n') ? '' : '\n';
+  write(file, () => appendToFile(file, `${endOfLine}${lineOf(token)}`));
 }
 
 function lineOf(token: StaticToken): string {
@@ -111,10 +108,9 @@ function lineOf(token: StaticToken): string {
 export function removeTokens(file: string, name: string): void {
   const text = readTokenFile(file);
   if (!hasToken(text, file, name)) throw new OperatorError(`${file} has no token named ${name}`);
-  const lines = text.split(/(?<=\n)/).filter((line) => parseLine(line)?.name !== name);
-  const rest = lines.join('');
-  // A service refuses a blank file, and would keep the token. `realpathSync` keeps a symbolic link, and replaces its target.
-  write(file, () => replaceFile(realpathSync(file), rest.trim() === '' ? NO_TOKENS : rest));
+  const rest = text.split(/(?<=\n)/).filter((line) => parseLine(line)?.name !== name);
+  // `realpathSync` keeps a symbolic link, and replaces its target.
+  write(file, () => replaceFile(realpathSync(file), rest.join('')));
 }
 
 /** @throws {OperatorError} at a wrong line, which the operator must correct first */

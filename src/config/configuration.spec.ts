@@ -17,11 +17,11 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   ACCESS_TOKENS: ['not one secret', 'secret-one,,secret-two', 'geheimnis-ä'],
   ACCESS_TOKENS_FILE: ['\n'],
   JWT_ISSUER: [
-    ...['login.example.com', 'http://login.example.com', 'https://a:b@login.example.com', 'https://a.example '],
-    ...['https://a@login.example.com', 'http://127.0.0.1.example.com'],
+    ...['login.example.com', 'https://a:b@login.example.com', 'https://a.example ', 'https://a@login.example.com'],
   ],
-  JWT_AUDIENCE: ['two words'],
-  JWT_JWKS_URL: ['/jwks', 'http://login.example.com/jwks', 'file:///jwks'],
+  JWT_AUDIENCE: ['two words', 'one,,two'],
+  JWT_JWKS_URL: ['/jwks', 'file:///jwks'],
+  JWT_ALLOW_HTTP: ['true', 'ON'],
   JWT_TYPE: ['jwt', 'id_token'],
   REQUIRED_SCOPE: ['plants write', 'a"b', 'é'],
   BODY_LIMIT: ['0', '0.9', '267386881', '256mb', '1gb', '1 kb', 'much'],
@@ -100,6 +100,32 @@ describe('A variable without another one that it needs', () => {
     ['TLS_KEY_FILE', 'tls.key', 'TLS_CERT_FILE'],
   ])('%s, is refused with a line that says what to set', (name, value, other) => {
     expect(complaintAbout({ [name]: value })).toBe(`${other} must be set, because ${name} is set`);
+  });
+});
+
+describe('The URLs of an identity provider', () => {
+  const ISSUER = { JWT_ISSUER: 'http://keycloak:8080/realms/garden', JWT_AUDIENCE: 'plants, a-client' };
+  const JWKS = {
+    ...ISSUER,
+    JWT_ISSUER: 'https://login.example.com',
+    JWT_JWKS_URL: 'http://127.0.0.1.example.com/jwks',
+  };
+
+  it.each([
+    ['JWT_ISSUER', ISSUER],
+    ['JWT_JWKS_URL', JWKS],
+  ])('are https, unless the operator allows http: %s', (name, variables) => {
+    expect(complaintAbout(variables)).toBe(
+      `${name} must be https; if you trust the network to it, set JWT_ALLOW_HTTP=on`,
+    );
+    expect(parseConfiguration({ ...variables, JWT_ALLOW_HTTP: 'on' })).toMatchObject({
+      jwtAudience: ['plants', 'a-client'],
+      jwtAllowHttp: 'on',
+    });
+  });
+
+  it('may be http on this machine', () => {
+    expect(() => parseConfiguration({ ...ISSUER, JWT_ISSUER: 'http://localhost:8080/realms/garden' })).not.toThrow();
   });
 });
 

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { Transform } from 'class-transformer';
 import { IsIn, IsInt, Matches, Max, Min, ValidateIf } from 'class-validator';
 import { DEFAULT_SCOPE, isScope } from '../auth/bearer-auth-options.js';
-import { DEFAULT_JWT_TYPE, JWT_TYPES, type JwtType } from '../auth/jwt-settings.js';
+import { JWT_TYPES, type JwtType } from '../auth/jwt-settings.js';
 import { isBearerToken } from '../auth/token-verifier.js';
 import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/body-limit.js';
@@ -13,7 +13,7 @@ import {
   isHost,
   isNetwork,
   isOrigin,
-  isSecureUrl,
+  isUrl,
   List,
   mustBe,
   Passes,
@@ -23,6 +23,7 @@ import {
   WholeNumber,
 } from './rules.js';
 
+const SWITCH = ['on', 'off'] as const;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 const LOGGED_REQUESTS = ['all', 'failed'] as const;
 
@@ -63,20 +64,23 @@ export class Configuration {
   @Matches(/\S/, mustBe('the path of a file, for example /etc/plants/tokens'))
   readonly accessTokensFile: string | undefined = undefined;
 
-  @Passes(isSecureUrl, mustBe('the https URL that tokens have in iss, for example https://login.example.com'))
+  @Passes(isUrl, mustBe('the https URL that tokens have in iss, for example https://login.example.com'))
   readonly jwtIssuer: string | undefined = undefined;
 
-  @Matches(
-    /^\S+$/,
-    mustBe('the value that tokens for this service have in aud, for example https://plants.example.com'),
+  @List(
+    (text) => /^\S+$/.test(text),
+    'the values of aud that stand for this service, separated by commas, for example https://plants.example.com',
   )
-  readonly jwtAudience: string | undefined = undefined;
+  readonly jwtAudience: readonly string[] | undefined = undefined;
 
-  @Passes(isSecureUrl, mustBe('the https URL of a JWK Set, for example https://login.example.com/jwks'))
+  @Passes(isUrl, mustBe('the https URL of a JWK Set, for example https://login.example.com/jwks'))
   readonly jwtJwksUrl: string | undefined = undefined;
 
+  @IsIn(SWITCH, mustBe(`one of ${SWITCH.join(', ')}, for example on`))
+  readonly jwtAllowHttp: (typeof SWITCH)[number] = 'off';
+
   @IsIn(JWT_TYPES, mustBe(`one of ${JWT_TYPES.join(', ')}, for example at+jwt`))
-  readonly jwtType: JwtType = DEFAULT_JWT_TYPE;
+  readonly jwtType: JwtType = 'JWT';
 
   @Passes(isScope, mustBe('a scope, which has no spaces and no quotation marks, for example plants:write'))
   readonly requiredScope: string = DEFAULT_SCOPE;

@@ -5,6 +5,7 @@ import { validateSync } from 'class-validator';
 import { explainReadError } from '../files/file-errors.js';
 import { readRegularFile } from '../files/regular-file.js';
 import { badUsage, namingVariable } from '../operator-error.js';
+import { isHttpsOrLoopback } from '../loopback-host.js';
 import { fromFile, SSL_MODE_RULE } from '../storage/database-url.js';
 import { Configuration } from './configuration.js';
 
@@ -112,7 +113,12 @@ function conflictsIn(configuration: Configuration): string[] {
   const faults = NEEDS.filter(
     ([name, other]) => configuration[name] !== undefined && configuration[other] === undefined,
   ).map(([name, other]) => `${variableOf(other)} must be set, because ${variableOf(name)} is set`);
-  const { databaseUrl, host, port, managementHost, managementPort } = configuration;
+  const { databaseUrl, host, port, managementHost, managementPort, jwtIssuer, jwtJwksUrl, jwtAllowHttp } =
+    configuration;
+  for (const [name, url] of Object.entries({ jwtIssuer, jwtJwksUrl })) {
+    if (url === undefined || jwtAllowHttp === 'on' || isHttpsOrLoopback(new URL(url))) continue;
+    faults.push(`${variableOf(name)} must be https; if you trust the network to it, set JWT_ALLOW_HTTP=on`);
+  }
   if (databaseUrl.engine === 'postgres' && databaseUrl.lacksSslMode) {
     faults.push(`DATABASE_URL must have ${SSL_MODE_RULE}`);
   }

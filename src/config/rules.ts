@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 import { Transform } from 'class-transformer';
 import { IsDefined, IsInt, Max, Min, ValidateBy, type ValidationOptions } from 'class-validator';
-import { isHttpsOrLoopback } from '../loopback-host.js';
 
 /** Completes the message "PORT must be …", with an example. The message must not have the value, which may be a secret. */
 export function mustBe(rule: string): ValidationOptions {
@@ -72,12 +71,12 @@ export function isHost(text: string): boolean {
   return /^[\w.-]+$/.test(text) || (isIP(text) !== 0 && !text.includes('%'));
 }
 
-/** Returns whether a text is an https URL, or an http URL of this machine. */
-export function isSecureUrl(text: string): boolean {
+/** Returns whether a text is an https or http URL without user information. */
+export function isUrl(text: string): boolean {
   // The parser of URLs would remove whitespace, but an issuer is compared as it is.
   if (!/^\S+$/.test(text) || !URL.canParse(text)) return false;
   const url = new URL(text);
-  return isHttpsOrLoopback(url) && url.username === '' && url.password === '';
+  return /^https?:$/.test(url.protocol) && url.username === '' && url.password === '';
 }
 
 /** Returns whether a text is an origin as browsers write it in the Origin header. */

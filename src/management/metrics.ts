@@ -64,7 +64,7 @@ export class Metrics {
     for (const status of ['200', '204']) this.#requests.inc({ status, error: '' }, 0);
     for (const error of Object.keys(ERROR_TABLE)) this.#requests.inc({ status: '400', error }, 0);
     for (const outcome of OUTCOMES) this.#plants.inc({ outcome }, 0);
-    for (const reason of ['missing', ...REFUSAL_REASONS]) this.#refusals.inc({ reason }, 0);
+    for (const reason of REFUSAL_REASONS) this.#refusals.inc({ reason }, 0);
     subscribe(ANSWER_CHANNEL, (message) => this.#countAnswer(message as AnswerEvent));
     subscribe(BATCH_CHANNEL, (message) => this.#countBatch(message as BatchEvent));
   }

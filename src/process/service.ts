@@ -100,11 +100,14 @@ export class Service implements ManagedService {
 
   /** Accepts static tokens and, if an issuer is configured, its JWTs. */
   async #createVerifier(): Promise<TokenVerifier> {
-    const { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUrl, jwtType: type } = this.configuration;
+    const { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUrl, jwtType: type, jwtAllowHttp } = this.configuration;
     const { tokens } = this.files;
     if (issuer === undefined || audience === undefined) return tokens;
     const { JwtVerifier } = await import('../auth/jwt-verifier.js');
     const jwksUrl = jwtJwksUrl === undefined ? undefined : new URL(jwtJwksUrl);
-    return new FirstKnownVerifier([tokens, new JwtVerifier({ issuer, audience, jwksUrl, type })]);
+    return new FirstKnownVerifier([
+      tokens,
+      new JwtVerifier({ issuer, audience, jwksUrl, type, allowHttp: jwtAllowHttp === 'on' }),
+    ]);
   }
 }

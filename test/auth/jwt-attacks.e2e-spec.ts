@@ -11,7 +11,8 @@ let jwt: JwtService;
 beforeAll(async () => {
   jwt = await JwtService.start();
   const short = { ...SHORT.publicKey.export({ format: 'jwk' }), kid: 'short', alg: 'RS256' };
-  const body = JSON.stringify({ keys: [short, { ...publicKey(), kid: 'first', alg: 'RS256' }] });
+  const twin = { ...publicKey(), kid: 'twins', alg: 'RS256' };
+  const body = JSON.stringify({ keys: [short, { ...publicKey(), kid: 'first', alg: 'RS256' }, twin, twin] });
   jwt.provider.reply = (path) => (path === '/jwks' ? { body } : {});
 });
 
@@ -71,48 +72,38 @@ async function answerTo(token: string): Promise<object> {
 
 describe('An attack', () => {
   /** Attacks of RFC 8725, and others that have happened; jose's own tests have many more. */
-  it.each<{ what: string; reason: string; token: () => string | Promise<string> }>([
-    { what: 'alg none', reason: 'wrong-algorithm', token: () => forge({ ...HEADER, alg: 'none' }, jwt.claims()) },
-    { what: 'HS256 with the public key as the secret', reason: 'wrong-algorithm', token: signWithPublicKey },
-    { what: 'a published key that is too short', reason: 'unusable-key', token: signWithShortKey },
-    { what: 'an unknown kid', reason: 'unknown-key', token: () => sign({}, { kid: '../../../../dev/null' }) },
-    { what: 'a foreign issuer', reason: 'wrong-issuer', token: () => sign({ iss: 'https://elsewhere.example.com' }) },
-    { what: 'another audience', reason: 'wrong-audience', token: () => sign({ aud: 'https://other.example.com' }) },
-    { what: 'no audience', reason: 'wrong-audience', token: () => sign({ aud: undefined }) },
-    { what: 'no exp', reason: 'wrong-claim', token: () => sign({ exp: undefined }) },
-    { what: 'exp in the past', reason: 'expired', token: () => sign({ exp: now() - 31 }) },
-    { what: 'nbf in the future', reason: 'not-yet-valid', token: () => sign({ nbf: now() + 36 }) },
-    { what: 'iat in the future', reason: 'not-yet-valid', token: () => sign({ iat: now() + 36 }) },
-    { what: 'nbf that is no time', reason: 'wrong-claim', token: () => sign({ nbf: 'tomorrow' }) },
-    { what: 'exp that is no time', reason: 'wrong-claim', token: () => sign({ exp: '2999-01-01' }) },
-    { what: 'sub that is an object', reason: 'wrong-claim', token: () => sign({ sub: {} }) },
-    { what: 'an ID token, by its type JWT', reason: 'wrong-type', token: () => sign({}, { typ: 'JWT' }) },
-    { what: 'a key of its own (jwk and jku)', reason: 'wrong-signature', token: signWithOwnKey },
+  it.each<{ what: string; detail: RegExp; token: () => string | Promise<string> }>([
+    { what: 'alg none', detail: /"alg"/, token: () => forge({ ...HEADER, alg: 'none' }, jwt.claims()) },
+    { what: 'HS256 with the public key as the secret', detail: /"alg"/, token: signWithPublicKey },
+    { what: 'a published key that is too short', detail: /2048 bits/, token: signWithShortKey },
+    { what: 'an unknown kid', detail: /no applicable key/, token: () => sign({}, { kid: '../../../../dev/null' }) },
+    { what: 'one kid of two keys', detail: /multiple matching keys/, token: () => sign({}, { kid: 'twins' }) },
+    { what: 'no exp', detail: /missing required "exp"/, token: () => sign({ exp: undefined }) },
+    { what: 'exp in the past', detail: /^expired$/, token: () => sign({ exp: now() - 31 }) },
+    { what: 'nbf in the future', detail: /"nbf"/, token: () => sign({ nbf: now() + 36 }) },
+    { what: 'nbf that is no time', detail: /"nbf"/, token: () => sign({ nbf: 'tomorrow' }) },
+    { what: 'exp that is no time', detail: /"exp"/, token: () => sign({ exp: '2999-01-01' }) },
+    { what: 'a key of its own (jwk and jku)', detail: /signature verification failed/, token: signWithOwnKey },
     {
       what: 'an unknown critical header',
-      reason: 'malformed',
+      detail: /"x" is not recognized/,
       token: () => forge({ ...HEADER, crit: ['x'], x: 1 }, jwt.claims(), 'AAAA'),
     },
     {
-      what: 'a critical header that jose knows',
-      reason: 'malformed',
-      token: () => sign({}, { crit: ['b64'], b64: true }),
+      what: 'a payload that is not encoded',
+      detail: /./,
+      token: () => forge({ ...HEADER, crit: ['b64'], b64: false }, jwt.claims()),
     },
-    { what: 'exp before the first instant of a Date', reason: 'expired', token: () => sign({ exp: -1e18 }) },
-    { what: 'a header that is not JSON', reason: 'malformed', token: () => forge('{"alg":', jwt.claims(), 'AAAA') },
-    { what: 'claims that are not JSON', reason: 'malformed', token: () => forge(HEADER, '{"iss":', 'AAAA') },
-  ])('gets the same answer as an unknown token: $what', async ({ reason, token }) => {
+    { what: 'a header that is not JSON', detail: /./, token: () => forge('{"alg":', jwt.claims(), 'AAAA') },
+    { what: 'a type that is no text', detail: /typ is 1/, token: () => forge({ ...HEADER, typ: 1 }, jwt.claims()) },
+    { what: 'claims that are not JSON', detail: /./, token: () => forge(HEADER, '{"iss":', 'AAAA') },
+    { what: 'claims that are null', detail: /./, token: () => forge(HEADER, 'null', 'AAAA') },
+  ])('gets the same answer as an unknown token: $what', async ({ detail, token }) => {
     const usual = await answerTo('an-unknown-token');
 
     expect(await answerTo(await token())).toEqual(usual);
     expect(usual).toMatchObject({ status: 400, body: { error: 401 } });
-    expect(jwt.reasons).toEqual(['unknown', reason]);
+    expect(jwt.details).toEqual(['unknown', expect.stringMatching(detail)]);
     expect(jwt.provider.requests).not.toContain('/planted');
-  });
-});
-
-describe('A published key that is too short', () => {
-  it('does not keep another key from verifying a token that names none', async () => {
-    expect(await jwt.verifier.verify(await sign({}, { kid: undefined }))).toMatchObject({ name: jwt.claims().sub });
   });
 });

@@ -10,11 +10,8 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { jest } from '@jest/globals';
-import { Logger } from '@nestjs/common';
 import { TokenFileVerifier } from '../../src/auth/token-file-verifier.js';
 import { create, CREATED, SECOND_TOKEN, TOKEN } from '../support/client.js';
-import { fakeIntervalsInEachTest } from '../support/clocks.js';
 import { ask } from '../support/raw-client.js';
 import { AUDIENCE, IdentityProvider, RSA } from '../support/identity-provider.js';
 import { type Service, startService } from '../support/service.js';
@@ -60,6 +57,13 @@ describe('A token file', () => {
     }
   });
 
+  it('may be empty: then nobody has access', async () => {
+    put(file, '');
+    tokens.reload();
+
+    expect(await ask(service.url, TOKEN)).toBe(401);
+  });
+
   it('is reloaded when it is emptied and then written line by line, for open connections as well', async () => {
     expect(await ask(service.url, TOKEN)).toBe(200);
     writeFileSync(file, '');
@@ -103,7 +107,6 @@ describe('A token file', () => {
       reason: /line 1, is not/,
       spoil: () => put(file, SECOND_LINE.replace('\n', ' 2030-02-30T00:00:00Z\n')),
     },
-    { what: 'is empty', reason: /is empty/, spoil: () => put(file, '') },
     {
       what: 'is a directory',
       reason: /is not a regular file/,
@@ -135,69 +138,6 @@ describe('A token file', () => {
   );
 });
 
-describe('The time of the last reading of a token file', () => {
-  fakeIntervalsInEachTest();
-
-  it.each([
-    { what: 'others may read it', spoil: (file: string) => chmodSync(file, 0o644) },
-    { what: 'it has a wrong line', spoil: (file: string) => put(file, 'no token\n') },
-  ])('is less than a minute ago, unless the file cannot be used because $what', ({ spoil }) => {
-    const file = directory.write('tokens', line('tests', TOKEN));
-    const tokens = new TokenFileVerifier(file);
-    tokens.onModuleInit();
-    const first = tokens.lastRead;
-
-    jest.advanceTimersByTime(60_000);
-    const second = tokens.lastRead;
-    expect(second).not.toBe(first);
-    spoil(file);
-    // Twice: the second time, the file is as it was the first time.
-    jest.advanceTimersByTime(120_000);
-    expect(tokens.lastRead).toBe(second);
-    put(file, line('tests', TOKEN));
-    jest.advanceTimersByTime(60_000);
-    expect(tokens.lastRead).not.toBe(second);
-    tokens.onApplicationShutdown();
-  });
-});
-
-describe('A token file that may be missing before its first token', () => {
-  fakeIntervalsInEachTest();
-
-  afterEach(() => jest.restoreAllMocks());
-
-  it('is logged each minute while it is missing later, and its tokens stay valid', () => {
-    const errors = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
-    const file = directory.write('tokens', line('tests', TOKEN));
-    const tokens = new TokenFileVerifier(file, { mayBeMissing: true });
-    tokens.onModuleInit();
-
-    unlinkSync(file);
-    jest.advanceTimersByTime(120_000);
-
-    const reason = expect.stringMatching(/there is no file .+; keeping the tokens read before$/) as unknown;
-    expect(errors.mock.calls).toEqual([[reason], [reason]]);
-    expect(tokens.verify(TOKEN)).toMatchObject({ name: 'tests' });
-    tokens.onApplicationShutdown();
-  });
-});
-
-describe('A token file whose verifier is also a provider of the host', () => {
-  fakeIntervalsInEachTest();
-
-  it('is read once a minute, and no more after the shutdown, although Nest calls each hook twice', () => {
-    const tokens = new TokenFileVerifier(directory.write('tokens', line('tests', TOKEN)));
-    const reload = jest.spyOn(tokens, 'reload');
-    for (let call = 0; call < 2; call += 1) tokens.onModuleInit();
-
-    jest.advanceTimersByTime(60_000);
-    expect(reload).toHaveBeenCalledTimes(1);
-    for (let call = 0; call < 2; call += 1) tokens.onApplicationShutdown();
-    jest.advanceTimersByTime(60_000);
-    expect(reload).toHaveBeenCalledTimes(1);
-  });
-});
-
 describe('ACCESS_TOKENS_FILE', () => {
   it('that others may read for a while is logged, and again when it can be used again', async () => {
     const file = directory.write('tokens', line('gardener', SECOND_TOKEN));
@@ -206,12 +146,10 @@ describe('ACCESS_TOKENS_FILE', () => {
     chmodSync(file, 0o644);
     await until('the fault is logged', () => service.stdout.includes('; keeping the tokens read before'));
     chmodSync(file, 0o600);
-    await until('its end is logged', () =>
-      service.stdout.includes('tokens can be used again; number of tokens now: 1'),
-    );
-    put(file, line('gardener', TOKEN));
+    await until('its end is logged', () => service.stdout.includes('tokens is in use; number of tokens now: 1'));
+    put(file, line('gardener', TOKEN) + line('ci', SECOND_TOKEN));
     await until('a later change is logged as one', () =>
-      service.stdout.includes('tokens has changed; number of tokens now: 1'),
+      service.stdout.includes('tokens is in use; number of tokens now: 2'),
     );
   });
 

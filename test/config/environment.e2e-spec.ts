@@ -266,8 +266,10 @@ describe('Each setting takes effect in the program:', () => {
   });
 
   row('JWT_AUDIENCE', 'is the service that the access tokens must be for', async () => {
-    const { url } = await startWithIssuer({ JWT_AUDIENCE: 'https://elsewhere.example.com' });
-    expect(await ask(url, await provider.token('plants:write'))).toBe(401);
+    const elsewhere = 'https://elsewhere.example.com';
+    const token = await provider.token('plants:write');
+    expect(await ask((await startWithIssuer({ JWT_AUDIENCE: elsewhere })).url, token)).toBe(401);
+    expect(await ask((await startWithIssuer({ JWT_AUDIENCE: `${elsewhere}, ${AUDIENCE}` })).url, token)).toBe(200);
   });
 
   row('JWT_JWKS_URL', 'is where it fetches the keys of the provider, without discovery', async () => {
@@ -278,7 +280,14 @@ describe('Each setting takes effect in the program:', () => {
     expect(provider.requests).not.toContain('/.well-known/openid-configuration');
   });
 
-  row('JWT_TYPE', 'is the type that access tokens must have, or JWT for any', async () => {
+  row('JWT_ALLOW_HTTP', 'allows a provider without https on another machine', async () => {
+    // The address leads to this machine, but is not one of loopback.
+    const keys = `${provider.issuer.replace('127.0.0.1', '0.0.0.0')}/jwks`;
+    const { url } = await startWithIssuer({ JWT_JWKS_URL: keys, JWT_ALLOW_HTTP: 'on' });
+    expect(await ask(url, await provider.token('plants:write'))).toBe(200);
+  });
+
+  row('JWT_TYPE', 'is the type that access tokens must have, or JWT for those of most providers', async () => {
     const claims = { iss: provider.issuer, aud: AUDIENCE, scope: 'plants:write', exp: now() + 300 };
     const token = await signToken(claims, { typ: 'JWT' });
     expect(await ask((await startWithIssuer({ JWT_TYPE: 'JWT' })).url, token)).toBe(200);

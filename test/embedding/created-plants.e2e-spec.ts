@@ -45,7 +45,7 @@ describe('onPlantCreated', () => {
     // Neither the same plant again, nor another one with its id, nor an invalid one.
     for (const plant of [fern, { id: 1, name: 'Aloe' }, { id: 2 }]) await create(plant);
     await Promise.all(Array.from({ length: 20 }, () => create({ id: 3, name: 'Ficus' })));
-    await app.get(PlantsService).create({ id: 4n, name: 'Aloe' }, { principal: { name: 'gardener' } });
+    await app.get(PlantsService).create({ id: 4n, name: 'Aloe' }, { principal: { name: 'gardener', scopes: 'all' } });
     await app.close();
 
     expect(told).toEqual([

@@ -10,7 +10,6 @@ const VALUES = [
   'ContractException',
   'ContractExceptionFilter',
   'CurrentPrincipal',
-  'ExpiredToken',
   'JwtVerifier',
   'NewPlantDto',
   'OperatorError',
@@ -28,7 +27,6 @@ const VALUES = [
   'unparsedBody',
 ];
 const TYPES = [
-  'AuthenticationRefused',
   'ErrorNumber',
   'JwtSettings',
   'JwtType',
@@ -38,6 +36,7 @@ const TYPES = [
   'PlantsModuleOptions',
   'PlantsOptionsFactory',
   'Principal',
+  'Refusal',
   'RefusalReason',
   'StoredPlant',
   'VerificationResult',

@@ -194,14 +194,3 @@ describe("The module's guard with authentication: false", () => {
     await app.close();
   });
 });
-
-describe('RequiresScope', () => {
-  it.each<{ scope: unknown }>([{ scope: '' }, { scope: 'a b' }, { scope: true }, { scope: null }])(
-    'does not accept $scope as the name of a scope',
-    ({ scope }) => {
-      expect(() => RequiresScope(scope as string)(ShedsController)).toThrow(
-        /^RequiresScope: the scope must be one word/,
-      );
-    },
-  );
-});

@@ -55,7 +55,7 @@ describe('The guide to embedding', () => {
       [200, { name: 'Monstera' }],
       [200, ['the bed of gardener']],
       [401, expect.objectContaining({ statusCode: 401 })],
-      ['A token was refused: unknown, from 127.0.0.1'],
+      [expect.stringMatching(/^A token was refused: invalid \S/)],
       [
         expect.arrayContaining(['/plants', '/beds']),
         { post: expect.objectContaining({ operationId: 'createPlant', security: [{ bearer: [] }] }) as object },

@@ -4,13 +4,19 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose';
 import type * as oidc from 'oidc-provider';
-import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/authenticated-request.js';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import { FirstKnownVerifier } from '../../src/auth/first-known-verifier.js';
 import { TOKEN } from './client.js';
 import { ask } from './raw-client.js';
 import { type Service, startService } from './service.js';
+
+/** The members of the event of an answer that say why a token was refused. */
+interface RefusalEvent {
+  readonly refusal: string | undefined;
+  readonly detail: string | undefined;
+  readonly principal: string | undefined;
+}
 
 const CLIENT = { id: 'ci', secret: 'a-client-secret-of-the-tests' };
 
@@ -159,20 +165,17 @@ export async function signToken(payload: JWTPayload, header: Record<string, unkn
     .sign(await importJWK(key, alg));
 }
 
-/**
- * A service that accepts TOKEN and the access tokens of an identity provider. A test calls `onModuleInit` of the verifier
- * if it needs regular fetches.
- */
+/** A service that accepts TOKEN and the access tokens of an identity provider. */
 export class JwtService {
   /** In the order of the requests. */
-  readonly refusals: AuthenticationRefused[] = [];
+  readonly refusals: RefusalEvent[] = [];
 
   private constructor(
     readonly provider: IdentityProvider,
     readonly verifier: JwtVerifier,
     readonly service: Service,
   ) {
-    subscribe(REFUSAL_CHANNEL, this.#note);
+    subscribe('plant-store:answer', this.#note);
   }
 
   static async start(): Promise<JwtService> {
@@ -190,8 +193,8 @@ export class JwtService {
   }
 
   /** Why the service refused tokens. */
-  get reasons(): string[] {
-    return this.refusals.map(({ reason }) => reason);
+  get details(): (string | undefined)[] {
+    return this.refusals.map(({ refusal, detail }) => detail ?? refusal);
   }
 
   /** Creates a plant, and returns the error number of the answer, or 200. */
@@ -217,13 +220,16 @@ export class JwtService {
   }
 
   async stop(): Promise<void> {
-    unsubscribe(REFUSAL_CHANNEL, this.#note);
+    unsubscribe('plant-store:answer', this.#note);
     await this.service.close();
     this.verifier.onApplicationShutdown();
     await this.provider.stop();
   }
 
-  readonly #note = (message: unknown): void => void this.refusals.push(message as AuthenticationRefused);
+  readonly #note = (message: unknown): void => {
+    const { refusal, detail, principal } = message as RefusalEvent;
+    if (refusal !== undefined || detail !== undefined) this.refusals.push({ refusal, detail, principal });
+  };
 }
 
 /** Returns the current time in seconds, as in claims. */

@@ -27,6 +27,8 @@ export interface Service {
 interface ServiceOptions {
   readonly basePath?: string;
   readonly bodyLimit?: number;
+  /** The scope that tokens must have. */
+  readonly scope?: string;
   readonly limits?: Partial<ServerLimits>;
   readonly verifier?: TokenVerifier;
   readonly origins?: ReadonlySet<string>;
@@ -61,6 +63,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
         verifier: options.verifier ?? new StaticTokens([{ name: 'tests', digest: digestToken(TOKEN) }]),
       },
       ...(options.bodyLimit && { body: { limit: options.bodyLimit } }),
+      ...(options.scope && { scope: options.scope }),
     },
     http: {
       ...(options.limits && { limits: options.limits }),

@@ -30,7 +30,7 @@ class SlowVerifier extends TokenVerifier {
     if (token === 'an-unverifiable-token') throw new ContractException(503);
     if (token === SLOW_TOKEN) await this.#opened;
     else if (token !== TOKEN) return undefined;
-    return { name: 'tests' };
+    return { name: 'tests', scopes: 'all' };
   }
 }
 

@@ -1,5 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
-import { type AuthenticationRefused, principalOf, refusalOf } from '../../auth/authenticated-request.js';
+import { authenticationOf } from '../../auth/authenticated-request.js';
+import type { RefusalReason } from '../../auth/token-verifier.js';
 import type { ErrorBody } from '../../contract/contract.exception.js';
 import { ERROR_TABLE, type ErrorNumber } from '../../contract/error-table.js';
 import type { Answer, PublicResponse } from './public-response.js';
@@ -29,7 +30,9 @@ export interface AnswerEvent {
   /** The message of the answer, if it says more than the number. It never quotes the request. */
   readonly reason?: string | undefined;
   /** Why the guard has refused the request. */
-  readonly refusal?: AuthenticationRefused['reason'] | undefined;
+  readonly refusal?: RefusalReason | undefined;
+  /** What the token has and what is required, if the guard has refused the request. */
+  readonly detail?: string | undefined;
   /** Milliseconds, to the microsecond, from the end of the headers to the answer. */
   readonly duration?: number | undefined;
   /** The client's address: the one that a trusted proxy names, otherwise the peer's. */
@@ -52,19 +55,19 @@ export function publishAnswer(event: AnswerEvent): void {
 /** Describes an answer for the log and the metrics. */
 export function describeAnswer({ req, headersCompleteAt }: PublicResponse, { status, body }: Answer): AnswerEvent {
   const { id, method, url = '', trace } = req;
-  const principal = principalOf(req);
-  const refused = refusalOf(req);
+  const { principal, refusal, missingScope } = authenticationOf(req);
   const failure = status === 400 ? failureOf(body as ErrorBody) : undefined;
   return {
     requestId: id,
-    principal: principal?.name ?? refused?.principal,
-    issuer: principal?.issuer ?? refused?.issuer,
+    principal: principal?.name ?? refusal?.name,
+    issuer: principal?.issuer ?? refusal?.issuer,
     method,
     path: loggedPath(url),
     statusCode: status,
     error: failure?.error,
     reason: failure?.reason,
-    refusal: refused?.reason,
+    refusal: refusal?.refused,
+    detail: refusal?.detail ?? missingScope,
     duration: Math.round((performance.now() - headersCompleteAt) * 1_000) / 1_000,
     address: req.clientAddress,
     traceId: trace?.traceId,

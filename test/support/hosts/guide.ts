@@ -62,10 +62,11 @@ class GuideModule {}
 
 /** The warnings that a snippet logs. */
 const warnings: unknown[] = [];
-((await load('logRefusals')) as () => void)();
+const LoggingVerifier = (await load('LoggingVerifier')) as Type<TokenVerifier>;
 
 const own = await listen(await NestFactory.create(GuideModule, { logger: false }));
 Logger.overrideLogger({ log: () => undefined, error: () => undefined, warn: (text: unknown) => warnings.push(text) });
+await new LoggingVerifier({ issuer: 'https://login.example.com', audience: 'plants' }).verify('no.jwt.');
 const results: unknown[] = [
   await send(own, 'POST', '/plants', 'my-token'),
   await send(own, 'GET', '/beds', 'my-token'),
