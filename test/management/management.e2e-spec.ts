@@ -141,7 +141,7 @@ describe('While another process locks the store', () => {
     expect(await value('plant_store_ready')).toBe(1);
     const lines = service.lines.map((line) => JSON.parse(line) as { level: string; message: string });
     expect(lines.filter(({ message }) => message.startsWith('Health Check'))).toMatchObject([
-      { level: 'error', message: expect.stringContaining('the database cannot store plants: ') as unknown },
+      { level: 'error', message: expect.stringContaining('database is locked') as unknown },
     ]);
     expect(directory.rows()).toEqual(before);
   });
