@@ -45,10 +45,6 @@ export const ERROR_TABLE = {
     when: 'the body is too large',
     message: 'The body is too large.',
   },
-  414: {
-    when: 'the URL is too long',
-    message: 'The URL is too long: send the request without a query.',
-  },
   415: {
     when: 'the media type is not application/json',
     message: 'Send the body uncompressed, with the header "Content-Type: application/json".',
@@ -66,8 +62,8 @@ export const ERROR_TABLE = {
     message: 'There were too many requests: send the same request again later.',
   },
   431: {
-    when: 'the headers are too large',
-    message: 'The headers are too large: send fewer or shorter ones.',
+    when: 'the URL and the headers together are too large',
+    message: 'The URL and the headers together are too large: send shorter ones.',
   },
   500: {
     when: 'the service has a defect, which its log describes',

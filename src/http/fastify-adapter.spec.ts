@@ -1,4 +1,4 @@
-import { Controller, Get, type MiddlewareConsumer, Module, type ModuleMetadata, type NestModule } from '@nestjs/common';
+import { Controller, Get, type ModuleMetadata } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
@@ -9,13 +9,6 @@ class IdsController {
   @Get('ids')
   find(): object {
     return { id: 9_007_199_254_740_993n };
-  }
-}
-
-@Module({})
-class ModuleWithMiddleware implements NestModule {
-  configure(consumer: MiddlewareConsumer): void {
-    consumer.apply((_request: unknown, _response: unknown, next: () => void) => next()).forRoutes(IdsController);
   }
 }
 
@@ -34,16 +27,6 @@ describe('The adapter of the public port', () => {
 
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ error: 500 });
-    await app.close();
-  });
-
-  it('refuses middleware, which the server would not run', async () => {
-    const app = await createApplication({ controllers: [IdsController] });
-    const consumer = await createApplication({ controllers: [IdsController], imports: [ModuleWithMiddleware] });
-
-    const advice = 'The service runs no middleware: add a hook of Fastify in createFastifyAdapter';
-    expect(() => app.use(() => undefined)).toThrow(advice);
-    await expect(consumer.init()).rejects.toThrow(advice);
     await app.close();
   });
 });

@@ -1,6 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel';
 import { ConsoleLogger, type LogLevel } from '@nestjs/common';
-import { ANSWER_CHANNEL, type AnswerEvent } from '../http/message/answer-event.js';
+import { ANSWER_CHANNEL, type AnswerEvent } from '../http/answer-event.js';
 
 /** Nest's levels from the least severe on, with their names in LOG_LEVEL and in the log. */
 const LEVEL_NAMES = {

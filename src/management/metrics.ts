@@ -3,7 +3,8 @@ import { Injectable } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Gauge, Histogram } from 'prom-client';
 import { REFUSAL_REASONS } from '../auth/token-verifier.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
-import { ANSWER_CHANNEL, type AnswerEvent } from '../http/message/answer-event.js';
+import { ANSWER_CHANNEL, type AnswerEvent } from '../http/answer-event.js';
+import { DROP_CHANNEL } from '../http/public-server.js';
 import { BATCH_CHANNEL, type BatchEvent } from '../storage/group-commit.js';
 import { OUTCOMES } from '../storage/plant-repository.js';
 import { ManagedService } from './managed-service.js';
@@ -45,6 +46,11 @@ export class Metrics {
     labelNames: ['reason'],
   });
 
+  readonly #drops = new Counter({
+    name: 'plant_store_connections_dropped_total',
+    help: 'New connections closed because MAX_CONNECTIONS were open.',
+  });
+
   constructor(service: ManagedService) {
     collectDefaultMetrics();
     new Gauge({
@@ -66,6 +72,7 @@ export class Metrics {
     for (const outcome of OUTCOMES) this.#plants.inc({ outcome }, 0);
     for (const reason of REFUSAL_REASONS) this.#refusals.inc({ reason }, 0);
     subscribe(ANSWER_CHANNEL, (message) => this.#countAnswer(message as AnswerEvent));
+    subscribe(DROP_CHANNEL, () => this.#drops.inc());
     subscribe(BATCH_CHANNEL, (message) => this.#countBatch(message as BatchEvent));
   }
 

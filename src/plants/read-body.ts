@@ -49,14 +49,6 @@ function bodyTooLarge(limit: number): ContractException {
   return new ContractException(413, `The body is too large: at most ${limit} bytes are accepted.`);
 }
 
-/** Refuses a body that will not be complete. */
-export type RefuseBody = (refusal: ContractException) => void;
-
-/** A request that knows before its client disconnects that its body will not be complete. */
-export interface TimedBody {
-  beginBody(refuse: RefuseBody): void;
-}
-
 interface ReadingOptions {
   /** The declared length; undefined for a body of unknown length. */
   readonly length: number | undefined;
@@ -72,7 +64,7 @@ interface ReadingOptions {
  * @throws {ContractException} 413 if the body is too large; 400 if the client has disconnected, or has its answer already
  */
 export function readBody(
-  request: IncomingMessage & Partial<TimedBody>,
+  request: IncomingMessage,
   response: ServerResponse,
   { length, limit, count }: ReadingOptions,
 ): Promise<Uint8Array> {
@@ -81,7 +73,7 @@ export function readBody(
     // All chunks are copied to one buffer: in a list, each would occupy hundreds of bytes, even for a single byte.
     let buffer = Buffer.allocUnsafe(length ?? INITIAL_CAPACITY);
     let end = 0;
-    const refuse: RefuseBody = (refusal) => {
+    const refuse = (refusal: ContractException): void => {
       // The rest is discarded, because a client reads the answer only when it has sent everything.
       request.off('data', add).resume();
       // The listeners keep the body until the connection ends.
@@ -114,6 +106,5 @@ export function readBody(
     request.once('end', () => (isLost() ? refuseIncomplete() : resolve(buffer.subarray(0, end))));
     // After `end`, this changes nothing.
     request.once('close', refuseIncomplete);
-    request.beginBody?.(refuse);
   });
 }

@@ -185,7 +185,7 @@ describe('nginx', () => {
     ['no Host', 'POST /plants HTTP/1.1\r\n\r\n', 400],
     ['an unknown version', request({ line: 'POST /plants HTTP/3.1' }), 400],
     ['an unknown transfer coding', request({ framing: ['Transfer-Encoding: gzip'] }), 400],
-    ['too long a URL', request({ line: `POST /plants?${LONG} HTTP/1.1` }), 414],
+    ['too long a URL', request({ line: `POST /plants?${LONG} HTTP/1.1` }), 431],
     ['TRACE', request({ line: 'TRACE /plants HTTP/1.1' }), 405],
     ['CONNECT', request({ line: 'CONNECT localhost:80 HTTP/1.1' }), 400],
   ])('answers by itself to %s', async (_what, bytes, error) => {

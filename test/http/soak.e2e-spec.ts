@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { storeFrom, violationsIn } from '../support/history.js';
-import * as hostile from '../support/hostile-clients.js';
+import { TOKEN } from '../support/client.js';
 import { report } from '../support/report.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import { residentOf, type ServiceProcess } from '../support/service-process.js';
@@ -13,8 +13,6 @@ const MINUTES = Number(process.env.SOAK_MINUTES ?? 0.1);
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
 
 const CLIENTS = 64;
-const HONEST_TOKEN = 'honest';
-const HOSTILE_TOKEN = 'hostile';
 
 /** Milliseconds of a window, whose history is checked and forgotten: a history of all would not fit into memory. */
 const WINDOW = Math.min(60_000, MINUTES * 30_000);
@@ -28,26 +26,6 @@ const ENOUGH = 600;
 const SHOWS_GROWTH = MINUTES * 60 >= SETTLED + ENOUGH;
 /** Growth from the first half of that time to the second, as a share. */
 const MAX_GROWTH = 0.05;
-/** Bytes that the service may occupy at most. */
-const MAX_RESIDENT = 320_000_000;
-/** Share of the honest requests of a window that may get error 503. */
-const MAX_REFUSED = 0.05;
-
-/** Clients with a valid token hold fewer connections than there are: they could keep all others out. */
-const PATTERNS = [
-  hostile.tinyChunks,
-  hostile.tinyChunksOfStrangers,
-  hostile.unreadEchoes,
-  hostile.unreadRefusals,
-  hostile.refusalsReadSlowly,
-  { ...hostile.bodiesThatStop, connections: 500 },
-  hostile.bodiesThatDrip,
-  { ...hostile.silence, connections: 500 },
-  { ...hostile.halfHeads, connections: 300 },
-  { ...hostile.halfHandshakes, connections: 300 },
-  { ...hostile.largeHeads, connections: 500 },
-  hostile.garbage,
-];
 
 /** Adds the resident set to the samples once a second; each sample must come, whatever the clients do. */
 async function watch(management: string, samples: number[], signal: AbortSignal): Promise<void> {
@@ -69,7 +47,7 @@ function median(values: readonly number[]): number {
   return [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)] ?? NaN;
 }
 
-describe(`${CLIENTS} honest clients among hostile ones, for ${MINUTES} minutes (SEED=${SEED})`, () => {
+describe(`${CLIENTS} clients, for ${MINUTES} minutes (SEED=${SEED})`, () => {
   const directory = ServiceDirectory.ofEachTest();
   let store: Store;
 
@@ -81,7 +59,7 @@ describe(`${CLIENTS} honest clients among hostile ones, for ${MINUTES} minutes (
 
   function launch(): ServiceProcess {
     return directory.launch({
-      ACCESS_TOKENS: `${HONEST_TOKEN},${HOSTILE_TOKEN}`,
+      ACCESS_TOKENS: TOKEN,
       DATABASE_URL: store.url,
       MANAGEMENT_PORT: '0',
     });
@@ -94,7 +72,7 @@ describe(`${CLIENTS} honest clients among hostile ones, for ${MINUTES} minutes (
   }
 
   it(
-    `get only 200, 409 and a few 503, lose no plant, and the service stays below 320 MB${SHOWS_GROWTH ? ' without growth' : ''}`,
+    `get only 200 and 409, and lose no plant${SHOWS_GROWTH ? ', and the memory does not grow' : ''}`,
     async () => {
       let service = launch();
       let url = service.listening();
@@ -109,28 +87,22 @@ describe(`${CLIENTS} honest clients among hostile ones, for ${MINUTES} minutes (
       for (let count = 0; count < WINDOWS; count += 1) {
         const firstId = BigInt(count) * WORKLOAD_IDS;
         const isLast = count === WINDOWS - 1;
-        const target = { url: await url, token: HOSTILE_TOKEN, repeats: true };
-        const attacks = PATTERNS.map((pattern) => new hostile.HostileClients(target, pattern));
         const workload = new Workload(() => url, {
-          token: HONEST_TOKEN,
+          token: TOKEN,
           clients: CLIENTS,
           seed: SEED + count,
           firstId,
         });
-        try {
-          await wait(WINDOW);
-          expect(workload.unanswered).toBe(0);
-          if (isLast) {
-            watching.abort();
-            await watched;
-            peak = service.peakResident();
-            service.signal('SIGKILL');
-            service = launch();
-            url = service.listening();
-            await url;
-          }
-        } finally {
-          await Promise.all(attacks.map((attack) => attack.stop()));
+        await wait(WINDOW);
+        expect(workload.unanswered).toBe(0);
+        if (isLast) {
+          watching.abort();
+          await watched;
+          peak = service.peakResident();
+          service.signal('SIGKILL');
+          service = launch();
+          url = service.listening();
+          await url;
         }
         if (isLast) await workload.acknowledged(CLIENTS);
         await workload.stop();
@@ -142,8 +114,7 @@ describe(`${CLIENTS} honest clients among hostile ones, for ${MINUTES} minutes (
         );
         const rows = await rowsFrom(firstId);
         expect(violationsIn(history, storeFrom(rows))).toEqual([]);
-        expect([...errors.keys()].filter((error) => error !== 409 && error !== 503)).toEqual([]);
-        expect((errors.get(503) ?? 0) / history.length).toBeLessThan(MAX_REFUSED);
+        expect([...errors.keys()].filter((error) => error !== 409)).toEqual([]);
         stored.set(firstId, rows.length);
         // The log has a line for each request.
         service.stdout = service.stdout.slice(-10_000);
@@ -154,7 +125,6 @@ describe(`${CLIENTS} honest clients among hostile ones, for ${MINUTES} minutes (
         expect((await rowsFrom(firstId)).length).toBeGreaterThanOrEqual(least);
       }
       report(`peak ${Math.round(peak / 1e6)} MB`);
-      expect(peak).toBeLessThan(MAX_RESIDENT);
       if (SHOWS_GROWTH) {
         report(`growth ${(100 * growthOf(samples)).toFixed(1)} %`);
         expect(growthOf(samples)).toBeLessThan(MAX_GROWTH);

@@ -27,11 +27,6 @@ async function open(port: number, pair: 'first' | 'second' = 'first', event = 's
   return socket;
 }
 
-/** Opens a connection, and waits until the handshake is complete for the server, too, which then sends a ticket. */
-function openCompletely(port: number): Promise<TLSSocket> {
-  return open(port, 'first', 'session');
-}
-
 /** Opens a connection without TLS. */
 async function openPlainly(port: number): Promise<Socket> {
   return (await RawClient.open(`http://127.0.0.1:${port}`)).socket;
@@ -53,17 +48,10 @@ describe('A service with a certificate', () => {
   beforeEach(async () => {
     installCertificate(directory);
     const { current: certificate } = new CertificateFiles(directory.file('tls.crt'), directory.file('tls.key'));
-    service = await startService({ certificate, limits: { headers: 1_000, request: 3_600_000, connections: 2 } });
+    service = await startService({ certificate, limits: { headers: 1_000, request: 3_600_000 } });
   });
 
   afterEach(() => service.close());
-
-  it('answers a client that has closed its side', async () => {
-    const socket = await open(service.port);
-    socket.end(message());
-
-    expect(await readAll(socket)).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\{"name":"Plant 1"\}$/);
-  });
 
   it.each([
     ['garbage', 'garbage\r\n\r\n', 400],
@@ -76,20 +64,6 @@ describe('A service with a certificate', () => {
     const [head = '', body = ''] = (await readAll(socket)).split('\r\n\r\n');
     expect(head).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
     expect(JSON.parse(body)).toMatchObject({ error });
-  });
-
-  it('closes the connection that has waited the longest, in a handshake or for a request, for a further one', async () => {
-    const handshake = readAll(await openPlainly(service.port));
-    const idle = readAll(await openCompletely(service.port));
-    const first = await openCompletely(service.port);
-    await handshake;
-    const second = await openCompletely(service.port);
-    await idle;
-
-    for (const [index, socket] of [first, second].entries()) {
-      socket.write(lastCreation(index));
-      expect(await readAll(socket)).toContain(`{"name":"Plant ${index}"}`);
-    }
   });
 
   it('closes the connection of a client that sends a plant in clear text, without an answer', async () => {
@@ -114,49 +88,6 @@ describe('A service with a certificate', () => {
     });
 
     await expect(once(socket, 'secureConnect')).rejects.toThrow(/protocol version/);
-  });
-});
-
-describe('A client that takes its answer late', () => {
-  let service: ServiceProcess;
-  let socket: TLSSocket;
-
-  beforeEach(async () => {
-    const variables = { ...WITH_TOKEN, ...installCertificate(directory), BODY_LIMIT: '16mb' };
-    const started = await directory.start(variables);
-    ({ service } = started);
-    socket = await open(Number(new URL(started.url).port));
-    // More than the buffers of the connection hold.
-    socket.pause().write(message({ body: JSON.stringify({ id: 1, name: 'x'.repeat(12_000_000) }) }));
-    await service.printed(/("status":200)/);
-  });
-
-  it('gets those to the requests that it has sent meanwhile, too', async () => {
-    // The service then reads several TLS records at once.
-    service.suspend();
-    for (const id of [2, 3, 4]) socket.write(message({ body: plant(id) }));
-    await new Promise((resolve) => socket.write(lastCreation(5), resolve));
-    service.signal('SIGCONT');
-    socket.resume();
-
-    const answers = await readAll(socket);
-    expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(Array(5).fill('HTTP/1.1 200'));
-  });
-
-  it.each([
-    ['garbage', 'garbage\r\n\r\n', 400],
-    ['headers that are too large', TOO_LARGE, 431],
-  ])('after it has closed its side, gets the refusal of %s behind that answer, too', async (_, text, error) => {
-    // The service then reads the text and the end at once.
-    service.suspend();
-    socket.end(text);
-    await once(socket, 'finish');
-    service.signal('SIGCONT');
-    socket.resume();
-
-    const answers = await readAll(socket);
-    expect(answers.slice(0, 15)).toBe('HTTP/1.1 200 OK');
-    expect(JSON.parse(answers.slice(answers.lastIndexOf('\r\n\r\n')))).toMatchObject({ error });
   });
 });
 

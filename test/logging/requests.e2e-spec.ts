@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { ANSWER_CHANNEL, type AnswerEvent } from '../../src/http/message/answer-event.js';
+import { ANSWER_CHANNEL, type AnswerEvent } from '../../src/http/answer-event.js';
 import { message } from '../support/http-messages.js';
 import { converse, RawClient } from '../support/raw-client.js';
 import { TOKEN } from '../support/client.js';
@@ -58,8 +58,8 @@ describe('An answer of the public port', () => {
     ['two wrong fields', post('{"id":"secret","name":"a","tag":null}'), { ...CREATE, error: 422, reason: TWO_FIELDS }],
     ['a forged address', creation('X-Forwarded-For: 192.0.2.1'), { ...CREATE, statusCode: 200 }],
     ['a query', head('GET /a?access_token=secret HTTP/1.1'), { method: 'GET', path: '/a', error: 404 }],
-    ['a target with a host', head('GET http://a/b?c HTTP/1.1'), { method: 'GET', path: '/b', error: 404 }],
-    ['an escape that is not UTF-8', head('GET /%ff HTTP/1.1'), { method: 'GET', path: '/%EF%BF%BD', error: 404 }],
+    ['a target with a host', head('GET http://a/b?c HTTP/1.1'), { method: 'GET', path: 'http://a/b', error: 404 }],
+    ['an escape that is not UTF-8', head('GET /%ff HTTP/1.1'), { method: 'GET', path: '/%ff', error: 400 }],
     ['a long path', head(`GET /${'a'.repeat(1_000)} HTTP/1.1`), { path: `/${'a'.repeat(255)}`, error: 404 }],
     // Before the router has cut it off.
     ['a query, without Host', 'GET /a?secret HTTP/1.1\r\n\r\n', { method: 'GET', path: '/a', error: 400 }],
@@ -86,25 +86,17 @@ describe('An answer of the public port', () => {
     });
     expect(message?.requestId).toMatch(UUID);
     expect(message?.requestId).toBe(answer?.headers['x-request-id']);
-    if (published.method !== undefined) expect(message?.duration).toBeGreaterThan(0);
+    if (published.method !== undefined) expect(message?.duration).toBeGreaterThanOrEqual(0);
     // Not before the end of the headers, and in milliseconds.
     if (message?.duration !== undefined) expect(message.duration).toBeLessThanOrEqual(performance.now() - began);
     if (published.error === 408 && published.method !== undefined) expect(message?.duration).toBeGreaterThan(500);
   });
 
-  it.each<{ what: string; ids: string[]; expected: string | RegExp }>([
-    { what: 'one of letters, digits and -._~', ids: ['a-Z.0_9~'], expected: 'a-Z.0_9~' },
-    { what: 'one of 128 characters', ids: ['a'.repeat(128)], expected: 'a'.repeat(128) },
-    { what: 'a new one for 129 characters', ids: ['a'.repeat(129)], expected: UUID },
-    { what: 'a new one for a quotation mark', ids: ['a"b'], expected: UUID },
-    { what: 'a new one for two', ids: ['a', 'b'], expected: UUID },
-  ])('has the X-Request-Id of the request if that is valid: $what', async ({ ids, expected }) => {
-    const [answer] = await converse(service.port, creation(...ids.map((id) => `X-Request-Id: ${id}`)));
+  it('has the X-Request-Id of the request', async () => {
+    const [answer] = await converse(service.port, creation('X-Request-Id: Root=1-67891233-abcdef012345678912345678'));
 
-    const id = answer?.headers['x-request-id'];
-    if (typeof expected === 'string') expect(id).toBe(expected);
-    else expect(id).toMatch(expected);
-    expect(messages[0]?.requestId).toBe(id);
+    expect(answer?.headers['x-request-id']).toBe('Root=1-67891233-abcdef012345678912345678');
+    expect(messages[0]?.requestId).toBe('Root=1-67891233-abcdef012345678912345678');
   });
 
   const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
@@ -159,18 +151,18 @@ describe('The request log', () => {
     const { service, url } = await directory.start({ ...variables, LOG_REQUESTS: 'all' });
     const forwarded = { 'X-Forwarded-For': '198.51.100.1, 192.0.2.1' };
     await fetch(url, { headers: forwarded });
-    // Two that Fastify does not get.
+    // Two that the guard does not get.
     const preflight = { Origin: origin, 'Access-Control-Request-Method': 'POST' };
     await fetch(url, { method: 'OPTIONS', headers: { ...forwarded, ...preflight } });
     const client = await RawClient.open(url);
     const more = Object.entries(forwarded).map(([name, value]) => `${name}: ${value}`);
     expect(await client.ask(message({ more: ['Host: another', ...more] }))).toBe(400);
     client.socket.destroy();
-    // A proxy that adds no address to what its client claims.
-    await fetch(url, { headers: { 'X-Forwarded-For': 'no address' } });
+    // As Azure's gateway writes it.
+    await fetch(url, { headers: { 'X-Forwarded-For': '203.0.113.7:51234' } });
     await service.stop();
 
     const addresses = service.stdout.match(/(?<="address":")[^"]+/g);
-    expect(addresses).toEqual(['192.0.2.1', '192.0.2.1', '192.0.2.1', '127.0.0.1']);
+    expect(addresses).toEqual(['192.0.2.1', '192.0.2.1', '192.0.2.1', '203.0.113.7:51234']);
   });
 });

@@ -90,7 +90,7 @@ describe("The guide's fields of the log", () => {
     .map(([names = '', lines = '']) => ({ names: names.replaceAll('`', '').split(', '), lines }));
 
   it('of lines of requests are exactly those of a message of the channel', () => {
-    const source = readFileSync(join(ROOT, 'src/http/message/answer-event.ts'), 'utf8');
+    const source = readFileSync(join(ROOT, 'src/http/answer-event.ts'), 'utf8');
     const published = [...source.matchAll(/^ {2}readonly (\w+)/gm)].map(([, name]) => name);
     const ofRequests = documented.filter(({ lines }) => lines === 'lines of requests').flatMap(({ names }) => names);
 

@@ -244,10 +244,7 @@ export function refusesConnections(url: string): Promise<void> {
   });
 }
 
-/**
- * Sends the packets, returns the expected number of answers, and hangs up; more bytes are an error. After an answer with
- * Connection: close, the service has to close the connection before the client does.
- */
+/** Sends the packets, returns the expected number of answers, and hangs up; more bytes and a reset are errors. */
 export async function converse(
   port: number,
   packets: Bytes | readonly Bytes[],
@@ -259,7 +256,6 @@ export async function converse(
   }
   const answers: RawAnswer[] = [];
   while (answers.length < count) answers.push(await client.answer(method));
-  if (answers.at(-1)?.headers.connection === 'close') await client.ending();
   await client.hangUp();
   return answers;
 }

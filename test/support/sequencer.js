@@ -3,10 +3,8 @@ import Sequencer from '@jest/test-sequencer';
 /** The spec files that take the longest, in this order. */
 const LONGEST = [
   'process/unread-log',
-  'http/memory',
   'embedding/package',
   'http/timeouts',
-  'http/pipelining',
   'storage/database-server',
   'config/environment',
   'http/shutdown',
