@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { message } from '../support/http-messages.js';
-import { ask, RawClient, refusesConnections } from '../support/raw-client.js';
+import { ask, RawClient } from '../support/raw-client.js';
 import { reservePort } from '../support/ports.js';
 import { CURL, ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
@@ -72,24 +72,6 @@ describe('A service whose log is not read', () => {
     await service.printed(CURL);
 
     service.signal('SIGTERM');
-    expect(await statusOf(service)).toBe(0);
-  });
-
-  it('ends SHUTDOWN_TIMEOUT after SIGTERM with status 0', async () => {
-    const { service } = await startUnread(2 * MAX_KEPT, { SHUTDOWN_TIMEOUT: '1s' });
-
-    service.signal('SIGTERM');
-
-    expect(await statusOf(service)).toBe(0);
-  });
-
-  it('ends at once when SIGINT follows SIGTERM', async () => {
-    const { service, url } = await startUnread(2 * MAX_KEPT, { SHUTDOWN_TIMEOUT: '60m' });
-    service.signal('SIGTERM');
-    await refusesConnections(url);
-
-    service.signal('SIGINT');
-
     expect(await statusOf(service)).toBe(0);
   });
 

@@ -1,0 +1,98 @@
+import { closeSync, constants, openSync, readFileSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
+import { reservePort } from '../support/ports.js';
+import { ask, openRequest } from '../support/raw-client.js';
+import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import { ON_TERMINAL } from '../support/terminal.js';
+import { until } from '../support/until.js';
+
+const directory = ServiceDirectory.ofEachTest();
+
+/** With a request in flight that never ends, only the timeout or a second signal can end the service. */
+const VARIABLES: Variables = { ...WITH_TOKEN, SHUTDOWN_TIMEOUT: '2s' };
+
+/** Milliseconds: SHUTDOWN_TIMEOUT, and time to spare for a busy machine. */
+const IN_TIME = 20_000;
+
+/** A service whose log has no reader any more. */
+interface Unread {
+  readonly pid: number;
+  /** {base_url}. */
+  readonly url: string;
+  /** Sends the first signal. */
+  readonly begin: () => void;
+}
+
+/** Starts a service whose log is a pipe that nothing reads any more. */
+async function withoutReader(name: string): Promise<Unread> {
+  const shell = `mkfifo ${name} && (head -n 2 ${name} &) && exec "$@" > ${name}`;
+  const { service, url } = await directory.start(VARIABLES, { wrapper: ['sh', '-c', shell, 'sh'] });
+  await until('the reader has ended', () => {
+    try {
+      closeSync(openSync(directory.file(name), constants.O_WRONLY | constants.O_NONBLOCK));
+      return false;
+    } catch {
+      return true;
+    }
+  });
+  return { pid: service.pid ?? 0, url, begin: () => service.signal('SIGTERM') };
+}
+
+/** Starts a service whose log is a full pipe, with a reader that has stopped. */
+async function withStoppedReader(name: string): Promise<Unread> {
+  const shell = `mkfifo ${name} && exec 3<>${name} && head -c 65536 /dev/zero >&3 && exec "$@" > ${name}`;
+  const reserved = reservePort();
+  const url = `http://127.0.0.1:${reserved.port}`;
+  const wrapper = ['sh', '-c', shell, 'sh'];
+  const service = directory.launch({ ...VARIABLES, PORT: `${reserved.port}` }, { wrapper });
+  await until('the service listens', async () => (await ask(url).catch(() => 0)) === 200);
+  reserved.free();
+  return { pid: service.pid ?? 0, url, begin: () => service.signal('SIGTERM') };
+}
+
+/** Starts a service on a terminal, which closes: the kernel then sends SIGHUP. */
+async function onClosedTerminal(): Promise<Unread> {
+  const terminal = directory.launch(VARIABLES, ON_TERMINAL);
+  const url = await terminal.printed(/Listening: POST (\S+)\/plants/);
+  const [pid = 0] = terminal.children();
+  return { pid, url, begin: () => terminal.signal('SIGKILL') };
+}
+
+describe('A service ends in time after two signals, the second one 0, 1, 10 or 250 ms after the first, if its log is', () => {
+  it.each([
+    ['a pipe without a reader', withoutReader],
+    ['a full pipe whose reader has stopped', withStoppedReader],
+    ['a terminal that has closed', onClosedTerminal],
+  ])('%s', async (_what, start) => {
+    await Promise.all(
+      [0, 1, 10, 250].map(async (distance) => {
+        const { pid, url, begin } = await start(`log-${distance}`);
+        const { socket } = await openRequest(url);
+        begin();
+        await wait(distance);
+        if (isRunning(pid)) process.kill(pid, 'SIGINT');
+
+        const signalled = performance.now();
+        await until('the service has ended', () => !isRunning(pid));
+        expect(performance.now() - signalled).toBeLessThan(IN_TIME);
+        socket.destroy();
+      }),
+    );
+  });
+
+  it('a full pipe, and the second signal does not come', async () => {
+    const { pid, begin } = await withStoppedReader('log');
+
+    begin();
+
+    await until('the service has ended', () => !isRunning(pid));
+  });
+});
+
+function isRunning(pid: number): boolean {
+  try {
+    return !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
+  } catch {
+    return false;
+  }
+}
