@@ -22,8 +22,10 @@ async function run(options: ReportOptions): Promise<void> {
   }
   if (isEnvFileExposed()) process.stderr.write('warning: other users can read the secrets in .env: chmod 600 .env\n');
   // Loaded here, because TLS takes longer to load than the help.
-  const { OperatorFiles } = await import('../process/operator-files.js');
-  const { tokens, certificate } = new OperatorFiles(configuration);
+  const { openCertificate } = await import('../process/certificate-files.js');
+  const { openTokens } = await import('../process/open-tokens.js');
+  const tokens = openTokens(configuration);
+  const certificate = openCertificate(configuration);
   certificate?.assertValid();
   const expires = certificate?.expires;
   const engine = await engineOf(configuration.databaseUrl);

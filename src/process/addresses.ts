@@ -1,10 +1,4 @@
-import type { Configuration } from '../config/configuration.js';
-
-/** The address of the public port. */
-export interface Address {
-  readonly address: string;
-  readonly port: number;
-}
+import { OperatorError } from '../operator-error.js';
 
 /** The hosts that stand for all addresses, each with the loopback address of its protocol. */
 const LOOPBACK: ReadonlyMap<string, string> = new Map([
@@ -12,18 +6,9 @@ const LOOPBACK: ReadonlyMap<string, string> = new Map([
   ['::', '::1'],
 ]);
 
-/** Returns {base_url} for a client on this machine. */
-export function baseUrlOf(
-  { basePath, tlsCertFile }: Pick<Configuration, 'basePath' | 'tlsCertFile'>,
-  { address, port }: Address,
-): string {
-  const scheme = tlsCertFile === undefined ? 'http' : 'https';
-  return `${scheme}://${inUrl(reachable(address))}:${port}${basePath}`;
-}
-
-/** Returns the URL of the management listener for a browser on this machine. */
-export function managementUrlOf(host: string, port: number): string {
-  return originOf(reachable(host), port);
+/** Returns the origin of a listener for a client on this machine, such as `http://127.0.0.1:3000`. */
+export function originOf(scheme: 'http' | 'https', host: string, port: number): string {
+  return `${scheme}://${inUrl(LOOPBACK.get(host) ?? host)}:${port}`;
 }
 
 /**
@@ -32,22 +17,25 @@ export function managementUrlOf(host: string, port: number): string {
  *
  * @param port of the management listener
  */
-export function docsOrigins(host: string, port: number | 'off'): readonly string[] {
-  if (port === 'off') return [];
-  const loopback = LOOPBACK.has(host) ? LOOPBACK.values() : [];
-  return [host, 'localhost', ...loopback].map((name) => originOf(name, port));
+export function docsOrigins(host: string, port: number): readonly string[] {
+  const hosts = LOOPBACK.has(host) ? ['localhost', ...LOOPBACK.values()] : ['localhost', host];
+  // Browsers leave out the default port, and write host names in small letters.
+  return hosts.map((name) => new URL(originOf('http', name, port)).origin);
 }
 
-/** Returns a host that this machine can connect to. */
-function reachable(host: string): string {
-  return LOOPBACK.get(host) ?? host;
-}
-
-function originOf(host: string, port: number): string {
-  return new URL(`http://${inUrl(host)}:${port}`).origin;
+/** Explains an error of the system that refuses an address, and names its variables. Returns other errors as they are. */
+export function explainListenError(variables: string, host: string, port: number, error: unknown): unknown {
+  const { code, syscall } = Object(error) as NodeJS.ErrnoException;
+  if (syscall === undefined) return error;
+  const advice =
+    code === 'EADDRINUSE'
+      ? 'is the service already running? Otherwise, set another port'
+      : 'set an address of this machine, and a port that this user may use';
+  const message = `${variables}: cannot listen on ${inUrl(host)}:${port} (${code}): ${advice}`;
+  return new OperatorError(message, { cause: error });
 }
 
 /** Returns a host as a URL has it: an IPv6 address in brackets. */
-export function inUrl(host: string): string {
+function inUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readPem } from '../../test/support/certificates.js';
 import { ServiceDirectory } from '../../test/support/service-directory.js';
-import { CertificateFiles, isSameCertificate } from './certificate-files.js';
+import { CertificateFiles } from './certificate-files.js';
 
 const directory = ServiceDirectory.ofEachTest();
 
@@ -30,18 +30,5 @@ describe('A certificate', () => {
     expect(() => readWith(privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())).toThrow(
       /must be a certificate and its private key, both PEM$/,
     );
-  });
-});
-
-describe('isSameCertificate', () => {
-  const pair = { cert: Buffer.from('certificate'), key: Buffer.from('key'), minVersion: 'TLSv1.2' } as const;
-
-  it.each([
-    ['the same files', { ...pair, cert: Buffer.from('certificate'), key: Buffer.from('key') }, true],
-    // As after `certbot --reuse-key`.
-    ['a new certificate for the same key', { ...pair, cert: Buffer.from('renewed') }, false],
-    ['another key', { ...pair, key: Buffer.from('another') }, false],
-  ])('tells %s from the pair in use', (_what, read, isSame) => {
-    expect(isSameCertificate(read, pair)).toBe(isSame);
   });
 });

@@ -1,9 +1,10 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { Logger } from '@nestjs/common';
-import { namingVariable, OperatorError } from '../operator-error.js';
+import type { Configuration } from '../config/configuration.js';
 import { readRegularFile } from '../files/regular-file.js';
 import { watchFiles } from '../files/watch-files.js';
+import { namingVariable, OperatorError } from '../operator-error.js';
 
 /** A certificate with its chain and its private key, both PEM, as options of TLS. */
 interface Certificate extends SecureContextOptions {
@@ -11,22 +12,32 @@ interface Certificate extends SecureContextOptions {
   readonly key: Buffer;
 }
 
+/**
+ * Opens the certificate, if one is configured.
+ *
+ * @throws {OperatorError} if it cannot be used
+ */
+export function openCertificate({ tlsCertFile, tlsKeyFile }: Configuration): CertificateFiles | undefined {
+  if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
+  return new CertificateFiles(tlsCertFile, tlsKeyFile);
+}
+
 /** The certificate of the public port, and the files of TLS_CERT_FILE and TLS_KEY_FILE that it comes from. */
 export class CertificateFiles {
   readonly #logger = new Logger('Certificate');
   #inUse: Certificate;
-  /** The server that gets a new certificate, once it listens. */
+  /** Passes a new certificate to the server, once that listens. */
   #use: ((certificate: SecureContextOptions) => void) | undefined;
 
   /**
-   * @throws {OperatorError} as `read`. An expired certificate is accepted, so that a renewed one can replace it while the
-   *   service runs.
+   * @throws {OperatorError} if a file cannot be read or used, if they do not belong together, or if other users can read the
+   *   key. The dates are not looked at, so that a renewed certificate can replace an expired one while the service runs.
    */
   constructor(
     private readonly certFile: string,
     private readonly keyFile: string,
   ) {
-    this.#inUse = this.read();
+    this.#inUse = this.#read();
   }
 
   /** The certificate in use. */
@@ -39,20 +50,12 @@ export class CertificateFiles {
     return new Date(new X509Certificate(this.#inUse.cert).validTo);
   }
 
-  /** @throws {OperatorError} if clients refuse the certificate now */
+  /** @throws {OperatorError} if clients refuse the certificate now, because it has expired or is not valid yet */
   assertValid(): void {
-    const fault = validityFault(this.#inUse);
-    if (fault !== undefined) throw new OperatorError(`TLS_CERT_FILE: ${fault}`);
-  }
-
-  /**
-   * Reads the files.
-   *
-   * @throws {OperatorError} if one of them cannot be read or used, if they do not belong together, or if other users can read
-   *   the key
-   */
-  read(): Certificate {
-    return namingVariable('TLS_CERT_FILE and TLS_KEY_FILE', () => readCertificate(this.certFile, this.keyFile));
+    const { validFrom, validTo } = new X509Certificate(this.#inUse.cert);
+    const now = new Date();
+    if (now >= new Date(validFrom) && now <= new Date(validTo)) return;
+    throw new OperatorError(`TLS_CERT_FILE: the certificate is valid from ${validFrom} to ${validTo}: renew it`);
   }
 
   /** Passes each new certificate to a server from now on. */
@@ -64,11 +67,8 @@ export class CertificateFiles {
   /** Reads the files again. If they cannot be used, it logs the reason and keeps the certificate. */
   reload(): void {
     try {
-      const read = this.read();
-      if (isSameCertificate(read, this.#inUse)) return;
-      const fault = validityFault(read);
-      // If both certificates have a fault, the operator wants the new one.
-      if (fault !== undefined && validityFault(this.#inUse) === undefined) throw new OperatorError(fault);
+      const read = this.#read();
+      if (read.cert.equals(this.#inUse.cert) && read.key.equals(this.#inUse.key)) return;
       this.#use?.(read);
       this.#inUse = read;
       this.#logger.log(`The certificate has changed: the new one is valid until ${this.expires.toISOString()}`);
@@ -76,38 +76,26 @@ export class CertificateFiles {
       this.#logger.error(`${(error as Error).message}; keeping the previous certificate`);
     }
   }
+
+  #read(): Certificate {
+    return namingVariable('TLS_CERT_FILE and TLS_KEY_FILE', () => {
+      const cert = readRegularFile(this.certFile, 'public');
+      const key = readRegularFile(this.keyFile, 'secret');
+      const certificate: Certificate = { cert, key, minVersion: 'TLSv1.2' };
+      if (isPair(certificate)) return certificate;
+      throw new OperatorError(
+        `${this.certFile} and ${this.keyFile} must be a certificate and its private key, both PEM`,
+      );
+    });
+  }
 }
 
-function readCertificate(certFile: string, keyFile: string): Certificate {
-  const certificate: Certificate = {
-    cert: readRegularFile(certFile, 'public'),
-    key: readRegularFile(keyFile, 'secret'),
-    minVersion: 'TLSv1.2',
-  };
+function isPair(certificate: Certificate): boolean {
   try {
     createSecureContext(certificate);
     // OpenSSL accepts a certificate with a key of another type, such as RSA with EC, but no client could connect.
-    const isOwnKey = new X509Certificate(certificate.cert).checkPrivateKey(createPrivateKey(certificate.key));
-    if (isOwnKey) return certificate;
-  } catch (cause) {
-    throw notAPair(certFile, keyFile, cause);
+    return new X509Certificate(certificate.cert).checkPrivateKey(createPrivateKey(certificate.key));
+  } catch {
+    return false;
   }
-  throw notAPair(certFile, keyFile);
-}
-
-function notAPair(certFile: string, keyFile: string, cause?: unknown): OperatorError {
-  return new OperatorError(`${certFile} and ${keyFile} must be a certificate and its private key, both PEM`, { cause });
-}
-
-/** Returns whether both have the same certificate and the same key. */
-export function isSameCertificate(one: Certificate, other: Certificate): boolean {
-  return one.cert.equals(other.cert) && one.key.equals(other.key);
-}
-
-/** Returns why clients refuse a certificate now: it has expired, or it is not valid yet. Undefined for a valid one. */
-function validityFault({ cert }: Certificate): string | undefined {
-  const { validFrom, validTo } = new X509Certificate(cert);
-  const [from, to] = [new Date(validFrom), new Date(validTo)];
-  if (to < new Date()) return `the certificate has expired at ${to.toISOString()}: renew it`;
-  return from > new Date() ? `the certificate is not valid before ${from.toISOString()}` : undefined;
 }

@@ -101,25 +101,6 @@ describe('TLS_CERT_FILE and TLS_KEY_FILE', () => {
     return { service, port: Number(new URL(url).port) };
   }
 
-  it.each([
-    { pair: 'expired', reason: 'the certificate has expired at 2021-01-01T00:00:00.000Z: renew it' },
-    { pair: 'future', reason: 'the certificate is not valid before 2199-01-01T00:00:00.000Z' },
-  ] as const)('keep a valid certificate when the new one is $pair, and the log says why', async ({ pair, reason }) => {
-    const { service, port } = await start();
-
-    installCertificate(directory, pair);
-    await service.printed(new RegExp(`"level":"error".*(${reason}; keeping the previous certificate)`));
-
-    (await open(port)).destroy();
-  });
-
-  it('take a new one that is not valid in place of one that is no better', async () => {
-    const { service } = await directory.start({ ...WITH_TOKEN, ...installCertificate(directory, 'expired') });
-
-    installCertificate(directory, 'future');
-    await service.printed(/"level":"info".*(The certificate has changed: the new one is valid until 2)/);
-  });
-
   it('are reloaded when they change, and connections stay open', async () => {
     const { service, port } = await start();
     const early = await open(port);

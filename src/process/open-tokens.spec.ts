@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { digestToken } from '../auth/static-tokens.js';
 import { formatToken } from '../auth/token-file.js';
 import { parseConfiguration } from '../config/load-configuration.js';
-import { OperatorFiles } from './operator-files.js';
+import { openTokens } from './open-tokens.js';
 
 describe('The tokens of a service', () => {
   const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
@@ -29,7 +29,7 @@ describe('The tokens of a service', () => {
     { variables: { ACCESS_TOKENS: 'one', ACCESS_TOKENS_FILE: named }, valid: ['one', 'of-the-file'] },
   ])('with $variables are $valid alone', ({ variables, valid }) => {
     const configuration = parseConfiguration({ DATABASE_URL: `sqlite:${directory}/plants.db`, ...variables });
-    const { tokens } = new OperatorFiles(configuration);
+    const tokens = openTokens(configuration);
 
     const all = ['one', 'two', 'of-the-file', 'of-the-default'];
     expect(all.filter((token) => tokens.verify(token) !== undefined)).toEqual(valid);
