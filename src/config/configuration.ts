@@ -28,7 +28,6 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
 const LOGGED_REQUESTS = ['all', 'failed'] as const;
 
 const HOST = mustBe('a host name or an IP address without a port or zone, for example 0.0.0.0');
-
 const MANAGEMENT_PORT = mustBe('off, or a number from 0 to 65535, for example 8080');
 
 /** Matches a path without the segments `.` and `..`, as in /a/../b, which clients resolve before they send a path. */
