@@ -4,6 +4,7 @@ import type { Principal } from '../auth/token-verifier.js';
 import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import {
+  lengthOf,
   type Outcome,
   PlantRepository,
   type PlantSnapshot,
@@ -74,7 +75,7 @@ export class PlantsService implements OnApplicationShutdown {
 
   async #store(plant: ValidNewPlant): Promise<Outcome> {
     if (this.#isClosed || this.groupCommit.isFull) throw new ContractException(503);
-    const bytes = plant.name.length + (plant.tag?.length ?? 0);
+    const bytes = lengthOf(plant);
     this.bytesInFlight.add(bytes);
     try {
       return await this.groupCommit.add(plant);
