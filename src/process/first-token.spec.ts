@@ -1,15 +1,19 @@
 import * as fs from 'node:fs';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
-import { parseConfiguration } from '../config/load-configuration.js';
 
 /** Stands for what another service does after this one has looked for the file. */
 let afterLook = (): void => undefined;
 
+/** The mode of all files, on a file system that keeps none. */
+let fixedMode: number | undefined;
+
 jest.unstable_mockModule('node:fs', () => ({
   ...fs,
+  statSync: (path: string) =>
+    fixedMode === undefined ? statSync(path) : Object.assign(statSync(path), { mode: fixedMode }),
   existsSync: (path: string) => {
     const exists = existsSync(path);
     afterLook();
@@ -17,6 +21,7 @@ jest.unstable_mockModule('node:fs', () => ({
   },
 }));
 
+const { parseConfiguration } = await import('../config/load-configuration.js');
 const { createFirstToken } = await import('./first-token.js');
 
 describe('The token of the first start', () => {
@@ -59,6 +64,18 @@ describe('The token of the first start', () => {
 
     expect(start()).toBeUndefined();
     expect(faster).toContain('Bearer ');
+  });
+
+  it('is not shown where the file system keeps no modes, because it would be refused, and leaves no file', () => {
+    fixedMode = 0o100777;
+    try {
+      expect(start).toThrow(
+        /^\S+\/tokens would not be private, because its file system keeps no modes, .+: set ACCESS_/,
+      );
+    } finally {
+      fixedMode = undefined;
+    }
+    expect(existsSync(file)).toBe(false);
   });
 
   it('is not created again after all tokens are revoked', () => {
