@@ -139,6 +139,7 @@ describe('While another process locks the store', () => {
 
     expect(await readiness(200)).toMatchObject({ status: 'ok', details: { service: { status: 'up' } }, error: {} });
     expect(await value('plant_store_ready')).toBe(1);
+    await service.printed(/(Health Check has failed)/);
     const lines = service.lines.map((line) => JSON.parse(line) as { level: string; message: string });
     expect(lines.filter(({ message }) => message.startsWith('Health Check'))).toMatchObject([
       { level: 'error', message: expect.stringContaining('database is locked') as unknown },
