@@ -45,7 +45,6 @@ export class Metrics {
     help: 'Requests refused for their token, by reason.',
     labelNames: ['reason'],
   });
-
   readonly #drops = new Counter({
     name: 'plant_store_connections_dropped_total',
     help: 'New connections closed because MAX_CONNECTIONS were open.',
