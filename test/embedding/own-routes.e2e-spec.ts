@@ -1,13 +1,20 @@
 import {
+  type ArgumentsHost,
+  Catch,
   Controller,
+  type ExceptionFilter,
+  ForbiddenException,
   Get,
   Global,
+  type HttpException,
   Module,
   Req,
   ServiceUnavailableException,
+  UnauthorizedException,
   UseFilters,
   UseGuards,
 } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
 import { AuthGuard, PassportModule } from '@nestjs/passport';
 import {
   BearerAuthGuard,
@@ -30,6 +37,16 @@ class GardenVerifier extends TokenVerifier {
   }
 }
 
+/** Answers with the reason of a refusal. */
+@Catch(UnauthorizedException, ForbiddenException)
+class CauseFilter implements ExceptionFilter {
+  constructor(private readonly adapterHost: HttpAdapterHost) {}
+
+  catch({ cause }: HttpException, host: ArgumentsHost): void {
+    this.adapterHost.httpAdapter.reply(host.switchToHttp().getResponse(), { cause }, 401);
+  }
+}
+
 @Controller('sheds')
 @UseGuards(BearerAuthGuard)
 @RequiresScope()
@@ -43,6 +60,12 @@ class ShedsController {
   @RequiresScope('sheds:read')
   named(@CurrentPrincipal() principal: Principal | undefined): object {
     return { principal };
+  }
+
+  @Get('cause')
+  @UseFilters(CauseFilter)
+  cause(): object {
+    return {};
   }
 
   @Get('contract')
@@ -159,6 +182,16 @@ describe.each(PLATFORMS)("The module's guard on a host's own routes, on %s,", (p
       what: 'passes on what the verifier throws',
       request: { path: '/sheds', token: 'down' },
       answer: { status: 503, body: { statusCode: 503, message: 'The garden is closed.' }, challenge: null },
+    },
+    {
+      what: 'tells a filter why it refuses a request',
+      request: { path: '/sheds/cause', token: null },
+      answer: { body: { cause: { refused: 'missing' } } },
+    },
+    {
+      what: 'tells a filter which scope a token lacks',
+      request: { path: '/sheds/cause', token: 'visitor' },
+      answer: { body: { cause: 'scopes is "sheds:read", required: "garden:write"' } },
     },
     {
       what: 'answers as the contract does with its filter',
