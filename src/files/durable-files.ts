@@ -22,8 +22,12 @@ export function makeDirectory(path: string): void {
   if (existsSync(path)) return;
   const parent = dirname(path);
   makeDirectory(parent);
-  // With `recursive`, it may exist: another process may have created it meanwhile.
-  mkdirSync(path, { recursive: true });
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    // Another process may have created it meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
   takeOwnerOf(parent, path);
   syncDirectory(parent);
 }

@@ -31,6 +31,7 @@ const LASTING = /^(?:28|3D|3F|42501|42703|42P01|42P10|53|55|57|58|XX)/;
 const LASTING_CONNECTION = /SSL|TLS_|CERT|certificate|UNABLE_TO|SASL|SCRAM|^(?:ENOENT|EACCES)\b.* open /;
 
 const ADVICE: Advice = [
+  [/client password must be a string/, 'its URL has no password'],
   // What a user meets who does not own the database, from PostgreSQL 15 on.
   [/permission denied for schema/, 'make this user the owner of the database, or GRANT it CREATE on the schema'],
   [/support SSL|certificate|wrong version|no encryption/, 'check sslmode and sslrootcert in its URL'],
