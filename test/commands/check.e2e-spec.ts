@@ -43,8 +43,14 @@ describe('plant-store check', () => {
   });
 
   it.each([
-    { pair: 'expired', complaint: 'the certificate is valid from Jan  1 00:00:00 2020 GMT to Jan  1 00:00:00 2021 GMT: renew it' },
-    { pair: 'future', complaint: 'the certificate is valid from Jan  1 00:00:00 2199 GMT to Jan  1 00:00:00 2200 GMT: renew it' },
+    {
+      pair: 'expired',
+      complaint: 'the certificate is valid from Jan  1 00:00:00 2020 GMT to Jan  1 00:00:00 2021 GMT: renew it',
+    },
+    {
+      pair: 'future',
+      complaint: 'the certificate is valid from Jan  1 00:00:00 2199 GMT to Jan  1 00:00:00 2200 GMT: renew it',
+    },
   ] as const)('fails with status 1 for a certificate that is $pair', async ({ pair, complaint }) => {
     expect(await directory.run('check', [], installCertificate(directory, pair))).toEqual({
       status: 1,

@@ -37,10 +37,12 @@ describe('A service that is idle', () => {
 describe('A service that cannot close in order', () => {
   /** The code of a process whose public port cannot close. */
   const BROKEN = `
-    const { default: timers } = await import('node:timers/promises');
-    const { syncBuiltinESMExports } = await import('node:module');
-    timers.setImmediate = () => Promise.reject(new Error('it is still open'));
-    syncBuiltinESMExports();`;
+    const { Server } = await import('node:net');
+    const { close } = Server.prototype;
+    Server.prototype.close = function () {
+      Server.prototype.close = close;
+      throw new Error('it is still open');
+    };`;
 
   it('says why in the log, and ends with status 1', async () => {
     const { service } = await directory.start({ ...WITH_TOKEN, ...importing(BROKEN) });
