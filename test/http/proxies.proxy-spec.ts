@@ -51,9 +51,10 @@ async function startNginx(edits: Edits = {}): Promise<void> {
     ...edits,
   });
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${name};`);
+  // The worker writes large bodies to the directory of the test.
   directory.write(
     'nginx.conf',
-    `daemon off; pid nginx.pid; error_log stderr notice;
+    `daemon off; pid nginx.pid; error_log stderr notice; user root;
     events {}
     http { access_log off; ${paths.join(' ')} include plant-store.conf; }`,
   );
@@ -149,12 +150,10 @@ describe.each([
   });
 
   it.each<[number, string, Parameters<typeof message>[0]]>([
-    [401, 'no token, before its body is sent', { authorization: [], framing: ['Content-Length: 3000000'], body: '' }],
-    [401, 'no token, with a large body', { authorization: [], body: 'a'.repeat(3_000_000) }],
+    [401, 'no token', { authorization: [], body: 'a'.repeat(500_000) }],
     [404, 'another path', { line: 'POST /elsewhere HTTP/1.1' }],
     [404, 'a path of the error pages', { line: 'POST /nginx-error/503 HTTP/1.1' }],
     [405, 'another method', { line: 'GET /plants HTTP/1.1' }],
-    [408, 'a body that does not arrive', { framing: ['Content-Length: 1000'] }],
     [413, 'too large a body', { body: 'a'.repeat(3_000_000) }],
     [422, 'a body that is not a NewPlant', { body: '{}' }],
     [431, 'too large a header', { more: [...LAST, `X: ${LONG}`] }],
@@ -180,6 +179,18 @@ describe.each([
 });
 
 describe('nginx', () => {
+  it('answers the requests that follow refused uploads on the same connection', async () => {
+    await startNginx();
+    const client = await RawClient.open(`https://localhost:${port}`, { family: 4 });
+    const upload = request({ more: [], authorization: [], body: 'a'.repeat(500_000) });
+
+    for (let count = 0; count < 40; count += 1) {
+      expect(await client.ask(upload)).toBe(401);
+      expect(await client.ask(request({ more: [] }))).toBe(200);
+    }
+    client.socket.destroy();
+  });
+
   it.each([
     ['garbage', 'garbage\r\n\r\n', 400],
     ['no Host', 'POST /plants HTTP/1.1\r\n\r\n', 400],
@@ -201,13 +212,23 @@ describe('nginx', () => {
   });
 
   it('answers with error 413 above a limit of its own', async () => {
-    await startNginx({ 'client_max_body_size 0': 'client_max_body_size 20' });
+    await startNginx({ 'client_max_body_size 1m': 'client_max_body_size 20' });
 
     expectRefusal(await send(request({ body: plant(1) })), 413);
   });
 });
 
 describe('Caddy', () => {
+  it.each<[number, string, Parameters<typeof message>[0]]>([
+    [401, 'no token, before its body is sent', { authorization: [], framing: ['Content-Length: 3000000'], body: '' }],
+    [401, 'no token, with a large body', { authorization: [], body: 'a'.repeat(3_000_000) }],
+    [408, 'a body that does not arrive', { framing: ['Content-Length: 1000'] }],
+  ])('answers with error %i to %s', async (error, _what, parts) => {
+    await startCaddy();
+
+    expectRefusal(await send(request(parts)), error);
+  });
+
   it('answers with error 400 to another host', async () => {
     await startCaddy();
 
