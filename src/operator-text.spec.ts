@@ -1,15 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { inShell, listed, withoutCredentials } from './operator-text.js';
-
-describe('A list of words', () => {
-  it('has its conjunction before the last one', () => {
-    expect([['a'], ['a', 'b'], ['a', 'b', 'c']].map((words) => listed(words, 'or'))).toEqual([
-      'a',
-      'a or b',
-      'a, b or c',
-    ]);
-  });
-});
+import { inShell, withoutCredentials } from './operator-text.js';
 
 describe('A word in a command for the operator', () => {
   it.each(['data/tokens', 'my tokens', "Ann's tokens", '$HOME', 'a;b', ''])('is one word for a shell: %s', (word) => {
