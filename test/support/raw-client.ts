@@ -118,11 +118,6 @@ export class RawClient {
     return this.#served !== undefined;
   }
 
-  /** True while a service in this process reads nothing from the connection. */
-  get isUnread(): boolean {
-    return this.#served?.isPaused() === true;
-  }
-
   /** True while the connection takes another request. */
   get isReusable(): boolean {
     return !this.isEnded && !this.#closes && !this.socket.destroyed;
