@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { MAIN } from '../support/command.js';
 import { occupyPort } from '../support/ports.js';
@@ -80,16 +80,6 @@ describe('A service that cannot start ends with status 1 and', () => {
 
     expect(complaint).toMatch(new RegExp(`^plant-store: .*${name}: .*127\\.0\\.0\\.1:${taken.port}.*\n$`));
     expect(status).toBe(1);
-  });
-
-  it('one line when its first token cannot be written', async () => {
-    mkdirSync(directory.file('data'));
-    symlinkSync('nowhere/tokens', directory.file('data/tokens'));
-
-    const { status, complaint } = await directory.failedStart();
-
-    expect(complaint).toMatch(/^plant-store: .*tokens.*\n$/);
-    expect(status).toBe(2);
   });
 
   it('the stack of a defect', async () => {
