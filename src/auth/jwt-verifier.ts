@@ -1,18 +1,10 @@
 import { hash } from 'node:crypto';
 import { HttpException } from '@nestjs/common';
-import {
-  decodeJwt,
-  decodeProtectedHeader,
-  errors,
-  type JWTPayload,
-  jwtVerify,
-  type JWTVerifyOptions,
-  type RemoteJWKSet,
-} from 'jose';
+import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, type JWTVerifyOptions, type RemoteJWKSet } from 'jose';
 import { faultOf, principalOf } from './access-token.js';
 import { createIssuerKeys } from './issuer-keys.js';
 import type { JwtSettings } from './jwt-settings.js';
-import { type Refusal, TokenVerifier, type VerificationResult } from './token-verifier.js';
+import { type Principal, type Refusal, TokenVerifier, type VerificationResult } from './token-verifier.js';
 
 /** Seconds of clock skew between the issuer and this process: clocks with NTP differ by less than one. */
 const TOLERANCE = 30;
@@ -33,12 +25,18 @@ const RELOAD_INTERVAL = 240_000;
  */
 const MAX_VERIFIED = 10_000;
 
+interface VerifiedToken {
+  readonly principal: Principal;
+  /** Seconds since 1970, see RFC 7519 §4.1.4. */
+  readonly exp: number | undefined;
+}
+
 /** Verifies access tokens of one issuer (RFC 7519, RFC 9068, RFC 8725). */
 export class JwtVerifier extends TokenVerifier {
   readonly #keys: RemoteJWKSet;
   readonly #timer: NodeJS.Timeout;
-  /** The claims of verified tokens, by the digest of the token. A reload of the keys begins with an empty map. */
-  #verified = new Map<string, JWTPayload>();
+  /** The verified tokens, by their digests. A reload of the keys begins with an empty map. */
+  #verified = new Map<string, VerifiedToken>();
 
   constructor(private readonly settings: JwtSettings) {
     super();
@@ -62,15 +60,17 @@ export class JwtVerifier extends TokenVerifier {
     const verified = this.#verified;
     const digest = hash('sha256', token, 'base64');
     const known = verified.get(digest);
-    if (known !== undefined && !isExpired(known)) return principalOf(known);
+    if (known !== undefined && !isExpired(known)) return known.principal;
     try {
       // The claims come first: a token of another issuer, or for another service, is no reason to fetch keys.
       const fault = faultOf(decodeProtectedHeader(token), decodeJwt(token), this.settings);
       if (fault !== undefined) return { refused: 'invalid', detail: fault };
       const { payload } = await jwtVerify(token, this.#keys, RULES);
       if (verified.size >= MAX_VERIFIED) verified.clear();
-      verified.set(digest, payload);
-      return principalOf(payload);
+      const principal = principalOf(payload);
+      // Not all claims: a list of groups may take kilobytes.
+      verified.set(digest, { principal, exp: payload.exp });
+      return principal;
     } catch (error) {
       return explain(error);
     }
@@ -84,7 +84,7 @@ export class JwtVerifier extends TokenVerifier {
   }
 }
 
-function isExpired({ exp = 0 }: JWTPayload): boolean {
+function isExpired({ exp = 0 }: VerifiedToken): boolean {
   return exp + TOLERANCE <= Date.now() / 1_000;
 }
 
