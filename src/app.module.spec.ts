@@ -3,7 +3,6 @@ import { message, plant } from '../test/support/http-messages.js';
 import { RawClient } from '../test/support/raw-client.js';
 import { startService } from '../test/support/service.js';
 import { until } from '../test/support/until.js';
-import { closeApplication, createApplication } from './app.module.js';
 
 describe('The application', () => {
   it('answers requests that arrive while it closes, and ends their connections', async () => {
@@ -46,23 +45,5 @@ describe('The application', () => {
     expectRefusal(await client.answer(), error, CLOSE);
     await client.hangUp();
     await closing;
-  });
-
-  it('rejects when its store cannot close, so that the service does not end with status 0', async () => {
-    const app = await createApplication({
-      basePath: '',
-      plants: {
-        repository: {
-          add: () => Promise.resolve([]),
-          close: () => Promise.reject(new Error('the store is still open')),
-        },
-        authentication: { tokens: ['a-token'] },
-      },
-      http: { certificate: undefined },
-      logger: { log: () => undefined, error: () => undefined, warn: () => undefined },
-    });
-    await app.init();
-
-    await expect(closeApplication(app)).rejects.toThrow('the store is still open');
   });
 });

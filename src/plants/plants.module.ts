@@ -72,14 +72,12 @@ const optionProviders: FactoryProvider[] = [
   exports: [BearerAuthGuard, BearerAuthOptions, ContractExceptionFilter, PlantRepository, PlantsService, TokenVerifier],
 })
 export class PlantsModule extends ConfigurableModuleClass implements OnApplicationShutdown {
-  #closing: Promise<void> | undefined;
-
   constructor(private readonly repository: PlantRepository) {
     super();
   }
 
-  /** Closes the store, after the hook of PlantsService. A further call returns the result of the first. */
+  /** Closes the store, after the hook of PlantsService. */
   onApplicationShutdown(): Promise<void> {
-    return (this.#closing ??= this.repository.close());
+    return this.repository.close();
   }
 }

@@ -1,6 +1,6 @@
 import type { Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { closeApplication, createApplication } from '../app.module.js';
+import { createApplication } from '../app.module.js';
 import { FirstKnownVerifier } from '../auth/first-known-verifier.js';
 import type { StaticTokens } from '../auth/static-tokens.js';
 import { TokenFileVerifier } from '../auth/token-file-verifier.js';
@@ -108,7 +108,7 @@ export class Service implements ManagedService {
    * balancers of the stop.
    */
   async close(): Promise<void> {
-    if (this.#app !== undefined) await closeApplication(this.#app);
+    await this.#app?.close();
     await this.#management?.application.close();
   }
 
