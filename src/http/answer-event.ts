@@ -41,11 +41,8 @@ export interface AnswerEvent {
 /** Maximum characters of a path in the log. */
 const MAX_PATH = 256;
 
-/**
- * W3C Trace Context §3.2.2: version, trace-id, parent-id and flags, such as `00-<32 digits>-<16 digits>-01`. Later versions may
- * add something behind these 55 characters. Version 00 must not: `00.{54}` matches it with one character more.
- */
-const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-[\da-f]{2}(?:-.*)?$/;
+/** W3C Trace Context §3.2.2, version 00: trace-id, parent-id and flags. */
+const TRACEPARENT = /^00-([\da-f]{32})-([\da-f]{16})-[\da-f]{2}$/;
 
 const answers = channel(ANSWER_CHANNEL);
 
