@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cpSync, symlinkSync } from 'node:fs';
+import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ServiceUnavailableException } from '@nestjs/common';
@@ -88,9 +88,10 @@ console.log(JSON.stringify({ name, number }));
 
   it('creates a plant with an exact id, and has the types of the answers', async () => {
     symlinkSync(join(ROOT, 'node_modules'), directory.file('node_modules'));
-    cpSync(join(ROOT, 'contract'), directory.file('contract'), { recursive: true });
+    const { management } = await directory.startManaged();
     // npx would look for the packages in the registry if they were missing.
-    await run('sh', '-ec', GUIDE.blockIn(SECTION, 'sh').replace('npx ', `${BINARIES}/`));
+    const command = GUIDE.blockIn(SECTION, 'sh').replace('npx ', `${BINARIES}/`);
+    await run('sh', '-ec', command.replace('http://127.0.0.1:3001', management));
     directory.write('to-json.js', LIBRARY);
     const [imports = '', ...sample] = GUIDE.blockIn(SECTION, 'ts').split('\n\n');
     const parameters = "const [baseUrl = '', token = ''] = process.argv.slice(2);";
