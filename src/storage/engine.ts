@@ -20,6 +20,6 @@ export interface Engine {
   /** Takes a snapshot of a store that exists, and changes nothing. */
   snapshot(options: DatabaseOptions): Promise<PlantSnapshot>;
 
-  /** Refuses a database that a start would refuse, and changes nothing. Returns whether there is a table of plants. */
+  /** Refuses a database that the service could not use, and changes nothing. Returns false if a start would create it. */
   check(options: DatabaseOptions): Promise<boolean>;
 }

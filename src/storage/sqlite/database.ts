@@ -56,14 +56,18 @@ export function describe(error: unknown): string {
   return explained(error, ADVICE);
 }
 
-/** @throws {OperatorError} if there is no such file, or if this user may not look for it */
-export function assertExists(file: string): void {
+/** @throws {OperatorError} if this user may not look for the file */
+export function exists(file: string): boolean {
   try {
-    if (statSync(file, { throwIfNoEntry: false }) !== undefined) return;
+    return statSync(file, { throwIfNoEntry: false }) !== undefined;
   } catch (error) {
     throw startError(file, error);
   }
-  throw new OperatorError(`there is no database ${file}: DATABASE_URL must name one that exists`);
+}
+
+/** @throws {OperatorError} if there is no such file, or if this user may not look for it */
+export function assertExists(file: string): void {
+  if (!exists(file)) throw new OperatorError(`there is no database ${file}: DATABASE_URL must name one that exists`);
 }
 
 interface OpenOptions {

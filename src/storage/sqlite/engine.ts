@@ -1,11 +1,11 @@
-import { accessSync, constants, existsSync, lstatSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { createFile, makeDirectory } from '../../files/durable-files.js';
 import type { SqliteUrl } from '../database-url.js';
 import type { DatabaseOptions, Engine } from '../engine.js';
 import { startError } from '../errors.js';
 import type { PlantRepository } from '../plant-repository.js';
-import { firstValue, IN_MEMORY, openDatabase, type SqliteDatabase, withDatabase } from './database.js';
+import { exists, firstValue, IN_MEMORY, openDatabase, type SqliteDatabase, withDatabase } from './database.js';
 import { OpenedFile, SqliteRepository } from './repository.js';
 import { assertSound, updateSchema } from './schema.js';
 import { openSnapshot } from './snapshot.js';
@@ -64,27 +64,10 @@ function prepareFile(file: string, createsDirectory: boolean): void {
 
 /** Checks a database, and changes nothing. */
 async function checkDatabase(file: string): Promise<boolean> {
-  if (file === IN_MEMORY) return false;
-  if (!existsSync(file)) {
-    assertCreatable(file);
-    return false;
-  }
+  if (file === IN_MEMORY || !exists(file)) return false;
   return withDatabase(file, (database) => {
     const hasPlants = firstValue(database, "SELECT 1 FROM sqlite_schema WHERE name = 'plants'") !== undefined;
     if (hasPlants) assertSound(database);
     return hasPlants;
   });
-}
-
-/** @throws {OperatorError} if this user cannot create the database and its directory */
-function assertCreatable(file: string): void {
-  let directory = dirname(resolve(file));
-  try {
-    // A link that leads nowhere exists, and fails.
-    while (lstatSync(directory, { throwIfNoEntry: false }) === undefined) directory = dirname(directory);
-    // The slash makes sure that a file instead of the directory is refused.
-    accessSync(`${directory}/`, constants.W_OK | constants.X_OK);
-  } catch (error) {
-    throw startError(file, error);
-  }
 }
