@@ -143,18 +143,20 @@ export class GroupCommit {
     }
   }
 
-  /** Settles the calls whose plants the repository has stored. It does not add them again if it lacks an outcome. */
-  #settle(batch: readonly Call[], outcomes: readonly Outcome[], seconds: number): void {
-    // A repository of a host may return anything, which must not count as stored.
-    const returned: readonly Outcome[] = Array.isArray(outcomes) ? outcomes : [];
+  /**
+   * Settles the calls whose plants the repository has stored. It does not add them again if it lacks an outcome.
+   *
+   * @param outcomes undefined if a host's repository, a mock for example, returns nothing
+   */
+  #settle(batch: readonly Call[], outcomes: readonly Outcome[] | undefined, seconds: number): void {
     const counts = { created: 0, repeated: 0, conflict: 0 };
     batch.forEach(({ resolve, reject }, index) => {
-      const outcome = returned.length === batch.length ? returned[index] : undefined;
-      if (outcome !== undefined && OUTCOMES.includes(outcome)) {
+      const outcome = OUTCOMES.find((known) => known === outcomes?.[index]);
+      if (outcome === undefined) {
+        reject(new Error(`The repository must return an outcome for each plant: ${OUTCOMES.join(', ')}`));
+      } else {
         counts[outcome] += 1;
         resolve(outcome);
-      } else {
-        reject(new Error(`The repository must return an outcome for each plant: ${OUTCOMES.join(', ')}`));
       }
     });
     batches.publish({ size: batch.length, seconds, ...counts } satisfies BatchEvent);
