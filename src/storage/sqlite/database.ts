@@ -136,8 +136,6 @@ export function withDatabase<Result>(
 
 /** Runs work in a transaction, which makes other writers wait. */
 export function inTransaction<Result>(database: SqliteDatabase, work: () => Result): Result {
-  // An earlier call may have failed to roll its transaction back.
-  rollBack(database);
   // A deferred transaction could not wait for another writer once it has read.
   database.exec('BEGIN IMMEDIATE');
   try {
@@ -145,17 +143,9 @@ export function inTransaction<Result>(database: SqliteDatabase, work: () => Resu
     database.exec('COMMIT');
     return result;
   } catch (error) {
-    rollBack(database);
-    throw error;
-  }
-}
-
-/** Rolls a transaction back, unless SQLite has done so itself: https://sqlite.org/lang_transaction.html */
-function rollBack(database: SqliteDatabase): void {
-  try {
+    // After some errors, SQLite has done so itself: https://sqlite.org/lang_transaction.html
     if (database.isTransaction) database.exec('ROLLBACK');
-  } catch {
-    // The error of the work says more, and the next transaction tries again.
+    throw error;
   }
 }
 
