@@ -5,9 +5,9 @@ import type { Command } from 'commander';
 import { loadConfiguration } from '../config/load-configuration.js';
 import { explainReadError } from '../files/file-errors.js';
 import { badUsage, EXIT_STATUS } from '../operator-error.js';
-import { errorMessage, isRefusal } from '../storage/errors.js';
+import { errorMessage } from '../storage/errors.js';
 import { GroupCommit } from '../storage/group-commit.js';
-import { lengthOf, type Outcome } from '../storage/plant-repository.js';
+import { lengthOf, type Outcome, RepositoryUnavailableError } from '../storage/plant-repository.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions } from './command-line.js';
 import { inBatches } from './data/batches.js';
 import { type Format, formatOf, formatOption } from './data/formats.js';
@@ -106,7 +106,7 @@ async function addRow(row: Row, plants: GroupCommit): Promise<Result> {
     const name = await plants.add(row.plant);
     return name === 'conflict' ? { name, reason: `The id ${row.plant.id} belongs to another plant.` } : { name };
   } catch (error) {
-    if (!isRefusal(error)) throw error;
-    return { name: 'rejected', reason: `The database refuses it: ${errorMessage(error)}` };
+    if (error instanceof RepositoryUnavailableError) throw error;
+    return { name: 'rejected', reason: `It cannot be stored: ${errorMessage(error)}` };
   }
 }

@@ -1,22 +1,11 @@
 import { OperatorError } from '../operator-error.js';
 import { RepositoryUnavailableError } from './plant-repository.js';
 
-/** A plant was neither inserted nor found: a trigger of an operator has dropped its row. */
-export class KeptOutError extends Error {
-  override readonly name = 'KeptOutError';
-
-  constructor() {
-    super('the table plants does not take a plant, although its id is free: look at the triggers of the table');
-  }
-}
-
-/**
- * Returns whether the database refuses a plant: a CHECK of the operator may do so, for example. Any other error of a
- * repository that is available is a defect of this program.
- */
-export function isRefusal(error: unknown): boolean {
-  // SQLite's errors have a result code, and those of a PostgreSQL server a severity.
-  return error instanceof KeptOutError || 'errcode' in Object(error) || 'severity' in Object(error);
+/** Makes the error of a plant that was neither inserted nor found: a trigger of an operator has dropped its row. */
+export function keptOutError(): Error {
+  return new Error(
+    'the table plants does not take a plant, although its id is free: look at the triggers of the table',
+  );
 }
 
 /** @throws if a newer version of the program has made more steps of the schema than there are in this one */

@@ -56,9 +56,9 @@ describe('plant-store import', () => {
       status: 3,
       stdout: '',
       stderr: [
-        'line 3: The database refuses it: the table plants does not take a plant, although its id is free: look at the triggers of the table',
-        'line 4: The database refuses it: no succulents',
-        'line 6: The database refuses it: no succulents',
+        'line 3: It cannot be stored: the table plants does not take a plant, although its id is free: look at the triggers of the table',
+        'line 4: It cannot be stored: no succulents',
+        'line 6: It cannot be stored: no succulents',
         '2 created, 1 repeated, 0 conflicts, 3 rejected',
         '',
       ].join('\n'),

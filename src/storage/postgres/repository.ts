@@ -1,4 +1,4 @@
-import { KeptOutError, unavailableError } from '../errors.js';
+import { keptOutError, unavailableError } from '../errors.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from '../plant-repository.js';
 import { retry } from '../retry.js';
 import { describe, isTransient, isUnavailable, type PostgresPool } from './pool.js';
@@ -50,7 +50,7 @@ export class PostgresRepository extends PlantRepository {
     }
     return batch.map((_plant, index) => {
       const outcome = outcomes.get(index);
-      if (outcome === undefined) throw new KeptOutError();
+      if (outcome === undefined) throw keptOutError();
       return outcome;
     });
   }

@@ -1,5 +1,5 @@
 import { realpathSync, statSync } from 'node:fs';
-import { KeptOutError, unavailableError } from '../errors.js';
+import { keptOutError, unavailableError } from '../errors.js';
 import { rowOf } from '../plant-rows.js';
 import {
   CHECK_TIMEOUT,
@@ -73,7 +73,7 @@ export class SqliteRepository extends PlantRepository {
     const row = rowOf(plant);
     if (this.#insert.run(...row).changes > 0) return 'created';
     const [isSame] = (this.#compare.get(...row) ?? []) as readonly unknown[];
-    if (isSame === undefined) throw new KeptOutError();
+    if (isSame === undefined) throw keptOutError();
     return isSame === 1n ? 'repeated' : 'conflict';
   }
 }
