@@ -17,7 +17,11 @@ import { assertSound } from './schema.js';
  */
 export async function backUp(file: string, target: string): Promise<number> {
   assertExists(file);
-  return copy(file, target, 'name another file', assertSound);
+  assertFree(target, 'name another file');
+  return publishFile(target, async (draft) => {
+    await withDatabase(file, assertSound);
+    return copy(file, draft, target);
+  });
 }
 
 /**
@@ -28,46 +32,48 @@ export async function backUp(file: string, target: string): Promise<number> {
  */
 export async function restore(file: string, backup: string): Promise<number> {
   if (!existsSync(backup)) throw new OperatorError(`there is no file ${backup}: name a backup`);
-  return copy(backup, file, 'it may have plants, so move it away first, or import into it', (database) => {
-    // A copy of the file alone lacks the plants in the log.
-    if (firstValue(database, 'PRAGMA journal_mode') === 'wal') {
-      throw new Error('it is the database of a service, or a copy of one: make a backup of it with plant-store backup');
-    }
-    assertSound(database);
+  assertFree(file, 'it may have plants, so move it away first, or import into it');
+  return publishFile(file, async (draft) => {
+    await withDatabase(backup, assertBackup);
     makeDirectory(dirname(resolve(file)));
+    return copy(backup, draft, file);
   });
 }
 
 /**
- * Copies a database. The file appears complete and on disk, or not at all.
- *
- * @param advice for the operator if the file, or one that SQLite keeps beside it, exists
- * @param prepareCopy refuses the source, or makes ready for the copy
- * @returns the number of plants
+ * @param advice for the operator
+ * @throws {OperatorError} if there is such a database, or a file that SQLite keeps beside one
  */
-async function copy(
-  source: string,
-  target: string,
-  advice: string,
-  prepareCopy: (database: SqliteDatabase) => void,
-): Promise<number> {
+function assertFree(file: string, advice: string): void {
   // SQLite would apply a log that it finds to the new file.
-  for (const old of ['', '-wal', '-shm', '-journal'].map((ending) => target + ending)) {
+  for (const old of ['', '-wal', '-shm', '-journal'].map((ending) => file + ending)) {
     if (existsSync(old)) throw alreadyExists(old, advice);
   }
-  return publishFile(target, async (draft) => {
-    await withDatabase(source, (database) => {
-      prepareCopy(database);
-      try {
-        // SQLite would create a file that other users can read.
-        createFile(draft);
-        prepare(database, 'VACUUM INTO ?').run(resolve(draft));
-      } catch (error) {
-        throw new OperatorError(`${target} cannot be written: ${errorMessage(error)}`, { cause: error });
-      }
-    });
-    return withDatabase(draft, (database) => Number(firstValue(database, 'SELECT count(*) FROM plants')), {
-      name: target,
-    });
+}
+
+/** @throws if a start would refuse the database, or if it is not a backup */
+function assertBackup(database: SqliteDatabase): void {
+  // A copy of the file alone lacks the plants in the log.
+  if (firstValue(database, 'PRAGMA journal_mode') === 'wal') {
+    throw new Error('it is the database of a service, or a copy of one: make a backup of it with plant-store backup');
+  }
+  assertSound(database);
+}
+
+/**
+ * Copies a database to the draft of a target, and returns the number of plants there.
+ *
+ * @throws {OperatorError} when the draft cannot be written
+ */
+async function copy(source: string, draft: string, target: string): Promise<number> {
+  // SQLite would create a file that other users can read.
+  createFile(draft);
+  await withDatabase(source, (database) => {
+    try {
+      prepare(database, 'VACUUM INTO ?').run(resolve(draft));
+    } catch (error) {
+      throw new OperatorError(`${target} cannot be written: ${errorMessage(error)}`, { cause: error });
+    }
   });
+  return withDatabase(draft, (database) => Number(firstValue(database, 'SELECT count(*) FROM plants')));
 }
