@@ -70,25 +70,23 @@ export function assertExists(file: string): void {
   if (!exists(file)) throw new OperatorError(`there is no database ${file}: DATABASE_URL must name one that exists`);
 }
 
-interface OpenOptions {
-  /** Names the database to the operator. Defaults to its file. */
-  readonly name?: string;
-  /** Called while another process has a lock, with the reason in one line for the operator. */
-  readonly onWait?: ((reason: string) => void) | undefined;
-}
-
 /**
- * Opens or creates a database, and does the first work on it. Both are repeated while another process has a lock.
+ * Opens or creates a database, and begins to use it. Both are repeated while another process has a lock.
  *
- * @throws {OperatorError} when the database cannot be opened, or the work fails; the database is closed then
+ * @param use returns what keeps the database, and closes it later
+ * @param onWait called while another process has a lock, with the reason in one line for the operator
+ * @throws {OperatorError} when the database cannot be opened, or `use` fails; the database is closed then
  */
 export async function openDatabase<Result>(
   file: string,
-  work: (database: SqliteDatabase) => Result,
-  { name = file, onWait }: OpenOptions = {},
+  use: (database: SqliteDatabase) => Result,
+  onWait?: (reason: string) => void,
 ): Promise<Result> {
-  const explain = (error: unknown): OperatorError => startError(name, error, describe(error));
+  const explain = (error: unknown): OperatorError => startError(file, error, describe(error));
   const quietUntil = performance.now() + QUIET_TIME;
+  const onPause = (error: unknown): void => {
+    if (performance.now() > quietUntil) onWait?.(explain(error).message);
+  };
   try {
     const { DatabaseSync } = await loadDriver();
     const attempt = (): Result => {
@@ -96,42 +94,30 @@ export async function openDatabase<Result>(
       // block the process.
       const database = new DatabaseSync(file === IN_MEMORY ? file : resolve(file), { timeout: 0 });
       try {
-        return work(database);
+        return use(database);
       } catch (error) {
         database.close();
         throw error;
       }
     };
-    return await retry(attempt, {
-      timeout: OPEN_TIMEOUT,
-      pause: OPEN_PAUSE,
-      isTransient: isLocked,
-      onPause(error) {
-        if (performance.now() > quietUntil) onWait?.(explain(error).message);
-      },
-    });
+    return await retry(attempt, { timeout: OPEN_TIMEOUT, pause: OPEN_PAUSE, isTransient: isLocked, onPause });
   } catch (error) {
     throw explain(error);
   }
 }
 
-/** Loads Node's own SQLite, or a package with the same API for older Nodes. Bundlers need the names as literals. */
-function loadDriver(): Promise<Pick<typeof Sqlite, 'DatabaseSync'>> {
-  return Number.parseInt(process.versions.node) >= 24 ? import('node:sqlite') : import('@photostructure/sqlite');
-}
-
 /** Opens a database as `openDatabase` does, and closes it after the work. */
-export function withDatabase<Result>(
-  file: string,
-  work: (database: SqliteDatabase) => Result,
-  options?: OpenOptions,
-): Promise<Result> {
-  const closing = (database: SqliteDatabase): Result => {
+export function withDatabase<Result>(file: string, work: (database: SqliteDatabase) => Result): Promise<Result> {
+  return openDatabase(file, (database) => {
     const result = work(database);
     database.close();
     return result;
-  };
-  return openDatabase(file, closing, options);
+  });
+}
+
+/** Loads Node's own SQLite, or a package with the same API for older Nodes. Bundlers need the names as literals. */
+function loadDriver(): Promise<Pick<typeof Sqlite, 'DatabaseSync'>> {
+  return Number.parseInt(process.versions.node) >= 24 ? import('node:sqlite') : import('@photostructure/sqlite');
 }
 
 /** Runs work in a transaction, which makes other writers wait. */

@@ -43,7 +43,7 @@ async function openSqliteRepository(
     updateSchema(database);
     return new SqliteRepository(database, file === IN_MEMORY ? undefined : new OpenedFile(resolve(file)), timeout);
   };
-  return openDatabase(file, setUp, { onWait });
+  return openDatabase(file, setUp, onWait);
 }
 
 /** Creates the directory of a new database, which SQLite does not. */
