@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { PostgresUrl } from '../database-url.js';
-import { type Advice, errorMessage, explained } from '../errors.js';
+import { type Advice, errorMessage, explained, unavailableError } from '../errors.js';
+import { retry } from '../retry.js';
 
 /** The package pg. */
 export type Driver = typeof pg;
@@ -8,11 +9,19 @@ export type Driver = typeof pg;
 /** Milliseconds after which an idle connection is closed. The default of the driver is 10 s. */
 const IDLE_TIMEOUT = 60_000;
 
-/** The share of a timeout for a connection, so that a batch has time for another attempt. */
-const CONNECT_SHARE = 0.5;
+/** Maximum milliseconds between two attempts. The pause is random, so that two processes do not retry in lockstep. */
+const MAX_PAUSE = 20;
 
-/** The share of a timeout for a statement on the server, so that the client gets its error. */
-const SERVER_SHARE = 0.8;
+/**
+ * The shares of a timeout. A transaction may take all of it, attempts and pauses included: no attempt begins later, and the
+ * client waits no longer for an answer.
+ */
+const SHARES = {
+  /** For a connection, so that there is time for another attempt. */
+  connect: 0.5,
+  /** For the statements on the server, so that the client gets the error of the server. */
+  statements: 0.8,
+};
 
 /**
  * SQLSTATEs, or their classes, of errors that may be over at the next attempt, on another connection: the connection failed,
@@ -65,21 +74,12 @@ export function describe(error: unknown): string {
   return explained(error, ADVICE);
 }
 
-/**
- * Returns the settings of a connection, with the password of this moment.
- *
- * @param timeout milliseconds that the client waits for an answer
- */
-export function connectionSettings(url: PostgresUrl, timeout: number): pg.ClientConfig {
+/** Returns the settings of a connection, with the password of this moment. */
+export function connectionSettings(url: PostgresUrl): pg.ClientConfig {
   const parsed = new URL(url.readAgain?.() ?? url.href);
   // Without this parameter, the driver takes each sslmode for verify-full, and warns that this will change.
   parsed.searchParams.set('uselibpqcompat', 'true');
-  return {
-    connectionString: parsed.href,
-    fallback_application_name: 'plant-store',
-    keepAlive: true,
-    query_timeout: timeout,
-  };
+  return { connectionString: parsed.href, fallback_application_name: 'plant-store', keepAlive: true };
 }
 
 /** One connection for transactions that are one message each. An error closes the connection, and the next one opens another. */
@@ -95,11 +95,11 @@ export class PostgresPool {
     this.#pool = new driver.Pool({
       Client: class extends driver.Client {
         constructor() {
-          super(connectionSettings(url, timeout));
+          super({ ...connectionSettings(url), query_timeout: timeout });
         }
       },
       max: 1,
-      connectionTimeoutMillis: Math.ceil(CONNECT_SHARE * timeout),
+      connectionTimeoutMillis: Math.ceil(SHARES.connect * timeout),
       idleTimeoutMillis: IDLE_TIMEOUT,
     });
     // The failure of an idle connection concerns no request.
@@ -114,17 +114,36 @@ export class PostgresPool {
    * The server ends a statement that waits for a lock. It does not end a commit that waits for a synchronous standby: there,
    * the client gives up and closes the connection, and the backend stays until the standby is back.
    *
-   * @param limit milliseconds for the statements
+   * @param limit milliseconds that are left
    */
   async transact(statements: string, limit = this.timeout): Promise<unknown[][]> {
     // A limit of zero would be none.
-    const text = `SET LOCAL statement_timeout = ${Math.ceil(SERVER_SHARE * limit)}; ${statements}`;
+    const text = `SET LOCAL statement_timeout = ${Math.ceil(SHARES.statements * limit)}; ${statements}`;
     try {
       // One result for each statement, which the types of the driver lack.
       const results: unknown = await this.#pool.query({ text, rowMode: 'array' });
       return (results as pg.QueryArrayResult<unknown[]>[]).at(-1)?.rows ?? [];
     } catch (error) {
       throw 'severity' in Object(error) ? error : new ConnectionError(connectionReason(error), { cause: error });
+    }
+  }
+
+  /**
+   * Repeats a transaction while another attempt may succeed.
+   *
+   * @param end on the clock of `performance.now`; no attempt begins later
+   * @throws {RepositoryUnavailableError} when no plant can be stored now
+   */
+  async transactUntil(end: number, statements: string): Promise<unknown[][]> {
+    const rest = (): number => Math.max(1, end - performance.now());
+    try {
+      return await retry(() => this.transact(statements, rest()), {
+        timeout: rest(),
+        pause: Math.random() * MAX_PAUSE,
+        isTransient,
+      });
+    } catch (error) {
+      throw isUnavailable(error) ? unavailableError(error, describe(error)) : error;
     }
   }
 

@@ -1,7 +1,6 @@
 import { keptOutError, unavailableError } from '../errors.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from '../plant-repository.js';
-import { retry } from '../retry.js';
-import { describe, isTransient, isUnavailable, type PostgresPool } from './pool.js';
+import type { PostgresPool } from './pool.js';
 import { comparisonOf, insertionOf, TRY_INSERT } from './schema.js';
 
 /**
@@ -11,9 +10,6 @@ import { comparisonOf, insertionOf, TRY_INSERT } from './schema.js';
  */
 const COMMIT_TO_DISK =
   "SELECT CASE current_setting('synchronous_commit', true) WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END";
-
-/** Maximum milliseconds between two attempts. The pause is random, so that two processes do not retry in lockstep. */
-const MAX_PAUSE = 20;
 
 /** The parts of a PostgresRepository. */
 interface PostgresStore {
@@ -38,13 +34,15 @@ export class PostgresRepository extends PlantRepository {
     const plants = batch.filter(({ id }, index) => firsts.get(`${id}`) === index);
     // The ids are in order, because two batches that wait for each other's ids would deadlock.
     plants.sort((one, other) => (one.id < other.id ? -1 : 1));
+    // Each message is retried by itself: if the whole batch were, a plant that the first attempt has inserted would count as
+    // repeated.
     const outcomes = new Map<unknown, Outcome>();
-    for (const [id] of await transact(batches, `${COMMIT_TO_DISK}; ${insertionOf(plants)}`, end)) {
+    for (const [id] of await batches.transactUntil(end, `${COMMIT_TO_DISK}; ${insertionOf(plants)}`)) {
       outcomes.set(firsts.get(id), 'created');
     }
     const others = [...batch.entries()].filter(([index]) => !outcomes.has(index));
     if (others.length > 0) {
-      for (const [index, isSame] of await transact(batches, comparisonOf(others), end)) {
+      for (const [index, isSame] of await batches.transactUntil(end, comparisonOf(others))) {
         outcomes.set(index, isSame === true ? 'repeated' : 'conflict');
       }
     }
@@ -57,7 +55,7 @@ export class PostgresRepository extends PlantRepository {
 
   override async check(): Promise<void> {
     const { checks } = this.store;
-    await transact(checks, TRY_INSERT, performance.now() + checks.timeout);
+    await checks.transactUntil(performance.now() + checks.timeout, TRY_INSERT);
   }
 
   override async snapshot(): Promise<PlantSnapshot> {
@@ -70,24 +68,5 @@ export class PostgresRepository extends PlantRepository {
 
   override async close(): Promise<void> {
     await Promise.all([this.store.batches.close(), this.store.checks.close()]);
-  }
-}
-
-/**
- * Runs the statements of a message. Each message is retried by itself: if the whole batch were, a plant that the first
- * attempt has inserted would count as repeated.
- *
- * @param end on the clock of `performance.now`; no attempt begins later
- */
-async function transact(pool: PostgresPool, statements: string, end: number): Promise<unknown[][]> {
-  const rest = (): number => Math.max(1, end - performance.now());
-  try {
-    return await retry(() => pool.transact(statements, rest()), {
-      timeout: rest(),
-      pause: Math.random() * MAX_PAUSE,
-      isTransient,
-    });
-  } catch (error) {
-    throw isUnavailable(error) ? unavailableError(error, describe(error)) : error;
   }
 }

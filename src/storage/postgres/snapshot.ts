@@ -26,7 +26,11 @@ const WITHOUT_LIMITS = `
  */
 export async function openSnapshot(driver: Driver, url: PostgresUrl, timeout: number): Promise<PlantSnapshot> {
   try {
-    const client = new driver.Client({ ...connectionSettings(url, QUERY_TIMEOUT), connectionTimeoutMillis: timeout });
+    const client = new driver.Client({
+      ...connectionSettings(url),
+      query_timeout: QUERY_TIMEOUT,
+      connectionTimeoutMillis: timeout,
+    });
     // A query reports the failure of its connection itself.
     client.on('error', () => undefined);
     await begin(client, timeout);
