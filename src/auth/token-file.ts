@@ -1,6 +1,7 @@
 import { realpathSync, unlinkSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { OperatorError } from '../operator-error.js';
-import { appendToFile, createFileAndDirectory, replaceFile } from '../files/durable-files.js';
+import { appendToFile, createFile, makeDirectory, replaceFile } from '../files/durable-files.js';
 import { explainWriteError } from '../files/file-errors.js';
 import { readRegularFile } from '../files/regular-file.js';
 import type { StaticToken } from './static-tokens.js';
@@ -61,13 +62,17 @@ function formatInstant(instant: Date): string {
 }
 
 /**
- * Creates a file with a token.
+ * Creates a file with a token, and its directory.
  *
  * @returns false if there is a file already, which stays unchanged
  * @throws {OperatorError} if it cannot be written, or could not be read back: its token would be refused
  */
 export function createTokenFile(file: string, token: StaticToken): boolean {
-  if (!write(file, () => createFileAndDirectory(file, lineOf(token)))) return false;
+  const isCreated = write(file, () => {
+    makeDirectory(dirname(file));
+    return createFile(file, lineOf(token));
+  });
+  if (!isCreated) return false;
   try {
     readTokenFile(file);
   } catch (cause) {

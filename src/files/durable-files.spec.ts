@@ -22,8 +22,7 @@ jest.unstable_mockModule('node:fs', () => ({
   writeFileSync: (descriptor: number, text: string) => write(descriptor, text),
 }));
 
-const { appendToFile, createFile, createFileAndDirectory, makeDirectory, replaceFile } =
-  await import('./durable-files.js');
+const { appendToFile, createFile, makeDirectory, replaceFile } = await import('./durable-files.js');
 
 /** Returns the permissions of a file. */
 function modeOf(path: string): number {
@@ -45,25 +44,27 @@ describe('What root creates', () => {
   });
 });
 
-describe('createFileAndDirectory', () => {
-  it('creates a file and its directories, which only its owner can read, and leaves one that exists', () => {
+describe('createFile', () => {
+  it('creates a file that only its owner can read, and leaves one that exists', () => {
     const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-    const file = join(directory, 'a', 'b', 'file');
+    const file = join(directory, 'file');
 
-    expect(createFileAndDirectory(file, 'first')).toBe(true);
-    expect(createFileAndDirectory(file, 'second')).toBe(false);
+    expect(createFile(file, 'first')).toBe(true);
+    expect(createFile(file, 'second')).toBe(false);
 
     expect(readFileSync(file, 'utf8')).toBe('first');
     expect(modeOf(file)).toBe(0o600);
-    expect(readdirSync(join(directory, 'a', 'b'))).toEqual(['file']);
+    expect(readdirSync(directory)).toEqual(['file']);
     rmSync(directory, { recursive: true });
   });
+});
 
+describe('makeDirectory', () => {
   it('fails where there can be no directory', () => {
     const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
     writeFileSync(join(directory, 'file'), '');
 
-    expect(() => createFileAndDirectory(join(directory, 'file', 'a', 'b'))).toThrow('ENOTDIR');
+    expect(() => makeDirectory(join(directory, 'file', 'a'))).toThrow('ENOTDIR');
     rmSync(directory, { recursive: true });
   });
 });

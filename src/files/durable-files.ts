@@ -52,12 +52,6 @@ export function createFile(path: string, text = ''): boolean {
   return true;
 }
 
-/** Creates a file as `createFile` does, and its directory. */
-export function createFileAndDirectory(path: string, text?: string): boolean {
-  makeDirectory(dirname(path));
-  return createFile(path, text);
-}
-
 /** Appends a text to a file durably. If that fails, for example on a full disk, the file stays as it was. */
 export function appendToFile(file: string, text: string): void {
   change(file, 'a', (descriptor) => {
