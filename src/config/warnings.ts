@@ -4,7 +4,6 @@ import { readEnvFile, readVariables } from './load-configuration.js';
 /** Settings of older versions, and what to do instead. */
 const REMOVED: Readonly<Record<string, string>> = {
   DATABASE_POOL_SIZE: 'the service opens as many connections as it needs, see "Size" in docs/scaling.md',
-  ENV_FILE: 'run node --env-file=FILE dist/main.js, or let the supervisor set the variables',
   MANAGEMENT_ALLOWED_HOSTS: 'the management listener answers every Host',
   OTHER_DATABASE_URL: 'move plants with export and import, and compare stores with verify',
   OTHER_DATABASE_URL_FILE: 'move plants with export and import, and compare stores with verify',

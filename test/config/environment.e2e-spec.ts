@@ -99,13 +99,15 @@ describe('A variable with an invalid value', () => {
 
 describe('A setting of an older version', () => {
   it('is told in a warning with what to do instead, at a start and by check', async () => {
-    directory.write('.env', 'ENV_FILE=other\n');
+    directory.write('.env', 'MANAGEMENT_ALLOWED_HOSTS=plants\n');
     const { service } = await directory.start({ ...WITH_TOKEN, WORKERS: '4', DATABASE_POOL_SIZE: '' });
     await service.stop();
 
     const warnings = service.lines.filter((text) => text.includes('"level":"warn"'));
     expect(warnings).toHaveLength(2);
-    expect(service.stdout).toContain('ENV_FILE has no effect any more: run node --env-file=');
+    expect(service.stdout).toContain(
+      'MANAGEMENT_ALLOWED_HOSTS has no effect any more: the management listener answers every Host',
+    );
     expect(service.stdout).toContain('WORKERS has no effect any more: start several instances, ');
     const { stderr } = await directory.run('check', [], { WORKERS: '4' });
     expect(stderr).toContain('warning: WORKERS has no effect any more: start several instances, ');
