@@ -39,7 +39,7 @@ export function faultOf(
 }
 
 /** Returns the principal of an access token without a fault. */
-export function principalOf(claims: JWTPayload): Principal {
+export function toPrincipal(claims: JWTPayload): Principal {
   const { iss: issuer, sub, client_id: client } = claims;
   const name = [sub, client, issuer].find((text) => typeof text === 'string') ?? '';
   const claim = permissionClaimOf(claims);

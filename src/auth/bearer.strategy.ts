@@ -29,7 +29,8 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
   }
 
   /**
-   * Returns the result of the verifier, or false if the request comes from another guard than BearerAuthGuard.
+   * Returns the result of the verifier, or false if the request comes from another guard than BearerAuthGuard. A refusal is
+   * returned as passport's user, because passport would keep only a message of a failure, and not its reason.
    *
    * @throws what the verifier throws, or a TypeError if it returns anything but a VerificationResult
    */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { HttpException } from '@nestjs/common';
 import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, type JWTVerifyOptions, type RemoteJWKSet } from 'jose';
-import { faultOf, principalOf } from './access-token.js';
+import { faultOf, toPrincipal } from './access-token.js';
 import { createIssuerKeys } from './issuer-keys.js';
 import type { JwtSettings } from './jwt-settings.js';
 import { type Principal, type Refusal, TokenVerifier, type VerificationResult } from './token-verifier.js';
@@ -16,7 +16,7 @@ const RULES: JWTVerifyOptions = {
   clockTolerance: TOLERANCE,
 };
 
-/** Milliseconds between two reloads of the keys, so that a withdrawn key is refused within five minutes. */
+/** Milliseconds between two reloads of the keys: a withdrawn key is refused within five minutes, if the issuer answers. */
 const RELOAD_INTERVAL = 240_000;
 
 /**
@@ -67,7 +67,7 @@ export class JwtVerifier extends TokenVerifier {
       if (fault !== undefined) return { refused: 'invalid', detail: fault };
       const { payload } = await jwtVerify(token, this.#keys, RULES);
       if (verified.size >= MAX_VERIFIED) verified.clear();
-      const principal = principalOf(payload);
+      const principal = toPrincipal(payload);
       // Not all claims: a list of groups may take kilobytes.
       verified.set(digest, { principal, exp: payload.exp });
       return principal;
@@ -93,7 +93,7 @@ function explain(error: unknown): Refusal {
   if (error instanceof HttpException) throw error;
   if (error instanceof errors.JWTExpired) {
     // jose checks `exp` last, so the rest of the token is valid.
-    const { name, issuer } = principalOf(error.payload);
+    const { name, issuer } = toPrincipal(error.payload);
     return { refused: 'expired', name, issuer };
   }
   // jose throws a TypeError if the key that the issuer has published is too weak.

@@ -14,7 +14,9 @@ const LEVEL_NAMES = {
 
 const LEVELS = Object.keys(LEVEL_NAMES) as LogLevel[];
 
-/** Contexts of Nest's own lines about a start, which are not logged: the program reports a failed start on stderr. */
+/**
+ * Contexts of Nest's own lines about a start, of which only warnings are logged: the program reports a failed start on stderr.
+ */
 const START_CONTEXTS = ['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestApplication'];
 
 /** Maximum bytes that wait for a slow reader of the log. Further lines are dropped, so that the service goes on. */
@@ -55,7 +57,7 @@ export class ServiceLogger extends ConsoleLogger {
     stack?: unknown,
     params?: Record<string, unknown>,
   ): void {
-    if (START_CONTEXTS.includes(context) || !this.#hasRoom()) return;
+    if ((level !== 'warn' && START_CONTEXTS.includes(context)) || !this.#hasRoom()) return;
     super.printMessages(messages, context, level, 'stdout', stack, params);
     // The process may end in this turn.
     process.stdout.uncork();

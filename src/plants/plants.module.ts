@@ -72,12 +72,14 @@ const optionProviders: FactoryProvider[] = [
   exports: [BearerAuthGuard, BearerAuthOptions, ContractExceptionFilter, PlantRepository, PlantsService, TokenVerifier],
 })
 export class PlantsModule extends ConfigurableModuleClass implements OnApplicationShutdown {
+  #closing: Promise<void> | undefined;
+
   constructor(private readonly repository: PlantRepository) {
     super();
   }
 
-  /** Closes the store, after the hook of PlantsService. */
+  /** Closes the store once, after the hook of PlantsService: a host may close its application twice. */
   onApplicationShutdown(): Promise<void> {
-    return this.repository.close();
+    return (this.#closing ??= this.repository.close());
   }
 }

@@ -104,7 +104,8 @@ export function readBody(
     }
     request.on('data', add);
     request.once('end', () => (isLost() ? refuseIncomplete() : resolve(buffer.subarray(0, end))));
-    // After `end`, this changes nothing.
+    // After `end`, these change nothing. Node closes the response alone if the body ends early, or gets error 408.
     request.once('close', refuseIncomplete);
+    response.once('close', refuseIncomplete);
   });
 }

@@ -74,4 +74,10 @@ describe.each(FORMATS)('%s', (format) => {
       await expect(read(format, bytes)).rejects.toThrow('the file is not UTF-8');
     }
   });
+
+  it('is refused if it ends in the middle of a character', async () => {
+    const file = HEADERS[format] + encodePlants([{ id: 1n, name: 'Foug' }], format).trimEnd();
+
+    await expect(read(format, Buffer.from([...Buffer.from(file), 0xc3]))).rejects.toThrow('the file is not UTF-8');
+  });
 });
