@@ -30,15 +30,18 @@ async function run(options: ReportOptions): Promise<void> {
   const expires = certificate?.expires;
   const engine = await engineOf(configuration.databaseUrl);
   const isPresent = await engine.check(configuration.store);
+  const { jwtIssuer: issuer, jwtAudience: audiences = [] } = configuration;
   printSummary(
     {
       tokens: tokens.count,
+      jwt: issuer === undefined ? null : { issuer, audiences },
       certificate: expires === undefined ? null : { expires },
       database: isPresent ? 'present' : 'new',
     },
     [
       'configuration: ok',
       `tokens: ${tokens.count}`,
+      ...(issuer === undefined ? [] : [`jwt: ${issuer} for ${audiences.join(', ')}`]),
       `certificate: ${expires === undefined ? 'none' : `ok, it expires at ${expires.toISOString()}`}`,
       `database: ${isPresent ? 'ok' : 'ok, a start creates it'}`,
     ].join('\n'),

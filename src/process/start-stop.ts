@@ -56,6 +56,8 @@ export async function startService(configuration: Configuration): Promise<void> 
   logger.log(
     `Plant Store ${service.version} on Node.js ${process.versions.node}; database: ${configuration.databaseUrl.name}`,
   );
+  const { jwtIssuer, jwtAudience = [] } = configuration;
+  if (jwtIssuer !== undefined) logger.log(`JWTs: ${jwtIssuer} for ${jwtAudience.join(', ')}`);
   if (managementUrl !== undefined) logger.log(`Management: ${managementUrl}`);
   logger.log(`Listening: POST ${baseUrl}/plants`);
   warnOfClearText(configuration);

@@ -37,9 +37,19 @@ describe('plant-store check', () => {
     expect(status).toBe(0);
     expect(JSON.parse(stdout)).toEqual({
       tokens: 1,
+      jwt: null,
       certificate: { expires: expect.stringMatching(/^\d{4}-/) as unknown },
       database: 'present',
     });
+  });
+
+  it('names the issuer of JWTs and their audiences', async () => {
+    const variables = { JWT_ISSUER: 'https://login.example.com/', JWT_AUDIENCE: 'plants, a-client' };
+
+    const { status, stderr } = await directory.run('check', [], variables);
+
+    expect(status).toBe(0);
+    expect(stderr).toContain('\njwt: https://login.example.com/ for plants, a-client\n');
   });
 
   it.each([

@@ -259,7 +259,8 @@ describe('Each setting takes effect in the program:', () => {
 
   row('JWT_ISSUER', 'is the identity provider whose access tokens it accepts', async () => {
     // The static token looks like a JWT.
-    const { url } = await startWithIssuer({ ACCESS_TOKENS: 'a.static.token' });
+    const { service, url } = await startWithIssuer({ ACCESS_TOKENS: 'a.static.token' });
+    expect(service.stdout).toContain(`"message":"JWTs: ${provider.issuer} for ${AUDIENCE}"`);
     expect(await ask(url, 'a.static.token')).toBe(200);
     expect(await ask(url, await provider.token('plants:write'))).toBe(200);
     const claims = { aud: AUDIENCE, sub: 'ci', scope: 'plants:write', exp: now() + 300 };
