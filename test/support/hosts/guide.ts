@@ -66,7 +66,8 @@ const LoggingVerifier = (await load('LoggingVerifier')) as Type<TokenVerifier>;
 
 const own = await listen(await NestFactory.create(GuideModule, { logger: false }));
 Logger.overrideLogger({ log: () => undefined, error: () => undefined, warn: (text: unknown) => warnings.push(text) });
-await new LoggingVerifier({ issuer: 'https://login.example.com', audience: 'plants' }).verify('no.jwt.');
+const logging = new LoggingVerifier({ issuer: 'https://login.example.com', audience: 'plants' });
+for (const token of ['no.jwt.', 'no-jwt']) await logging.verify(token);
 const results: unknown[] = [
   await send(own, 'POST', '/plants', 'my-token'),
   await send(own, 'GET', '/beds', 'my-token'),
@@ -88,6 +89,11 @@ results.push(greeted);
 const tested = await listen(await createTestApplication(plants));
 results.push(await send(tested, 'POST', '/plants'));
 await tested.close();
+
+const createWithOwnService = (await load('createWithOwnService')) as () => Promise<INestApplication>;
+const overridden = await listen(await createWithOwnService());
+results.push(await send(overridden, 'POST', '/plants', 'my-token'), await send(overridden, 'POST', '/plants'));
+await overridden.close();
 
 const configure = (await load('configure')) as (app: INestApplication) => void;
 const below = await NestFactory.create((await load('GardenModule')) as Type, { logger: false });
