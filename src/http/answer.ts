@@ -1,19 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import type { OutgoingHttpHeader } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeader } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { principalOf } from '../auth/authenticated-request.js';
 import type { ContractException } from '../contract/contract.exception.js';
 import { publishAnswer, publishRefusal } from './answer-event.js';
 
 /** Milliseconds for which further input is discarded, so that a client that still sends can read the refusal. */
 export const LINGER = 2_000;
 
-/**
- * Writes the answer to a request, and publishes it.
- *
- * @param isLast ends the connection with this answer
- */
-export function writeAnswer(reply: FastifyReply, status: number, body: object | undefined, isLast: boolean): void {
+/** Writes the answer to a request, and publishes it. */
+export function writeAnswer(reply: FastifyReply, status: number, body?: object): void {
   const { raw: response, request } = reply;
   // Before `hijack`, because an object that is no JSON must still become error 500.
   const json = body === undefined ? undefined : JSON.stringify(body);
@@ -21,10 +18,31 @@ export function writeAnswer(reply: FastifyReply, status: number, body: object | 
   reply.hijack();
   publishAnswer(reply, status, body);
   const headers = headersOf(request.id, json, reply.getHeaders());
+  const isLast = isLastAnswer(request, status);
   if (isLast) headers.connection = 'close';
   response.writeHead(status, headers);
   if (isLast && !request.raw.complete) endAfterBody(reply, json);
   else response.end(json);
+}
+
+/** Refuses a request. */
+export function refuse(reply: FastifyReply, refusal: ContractException): void {
+  reply.headers(refusal.headers);
+  writeAnswer(reply, refusal.getStatus(), refusal.getResponse());
+}
+
+/**
+ * Returns whether the connection ends with an answer: while the service stops, and if the client is unknown or the body was
+ * not read to its end.
+ */
+function isLastAnswer({ raw, server }: FastifyRequest, status: number): boolean {
+  // The preflight of an allowed origin has no token.
+  const isUnknown = principalOf(raw) === undefined && status !== 204;
+  return !server.server.listening || isUnknown || (hasBody(raw) && !raw.readableEnded);
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
 /**

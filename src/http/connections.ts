@@ -1,32 +1,26 @@
-import type { IncomingMessage, Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { principalOf } from '../auth/authenticated-request.js';
+import type { FastifyReply } from 'fastify';
 import { ContractException } from '../contract/contract.exception.js';
-import { LINGER, writeAnswer, writeRefusal } from './answer.js';
+import { LINGER, refuse, writeRefusal } from './answer.js';
 
 /** An error of Node's HTTP parser, of its clock, or of the connection. */
 interface InputError extends Error {
   readonly code?: string;
 }
 
-/** A connection on which a request has arrived, or input that is not a request. */
-interface Connection {
-  /** The replies whose answers the client has not taken yet, in the order of their requests. */
-  readonly replies: Set<FastifyReply>;
-  /** True when its last answer is sent, or waits for the answers before it. */
-  isEnding: boolean;
-}
-
 /** Milliseconds between two looks at the connections during the stop. */
 const POLL_INTERVAL = 5;
 
-/** The connections of the clients. All answers are sent here, and this class decides which is the last one of a connection. */
+/** The connections of the clients: refuses what is not a request when the requests before it are answered. */
 export class Connections {
+  /** The latest reply on each connection. The answers before it are sent before its own. */
+  readonly #latest = new Map<Socket, FastifyReply>();
+  /** The connections that end with a refusal of their input. */
+  readonly #refused = new Set<Socket>();
   /** With TLS, also the sockets of handshakes, which `closeAllConnections` of Node leaves open. */
   readonly #sockets = new Set<Socket>();
-  readonly #bySocket = new Map<Socket, Connection>();
 
   /** Takes the connections of a server, which does not listen yet. */
   open(server: Server): void {
@@ -36,33 +30,11 @@ export class Connections {
     });
   }
 
-  /** Notes a reply. Returns false if its request came after the last answer of the connection: it must not run. */
-  accept(reply: FastifyReply): boolean {
-    const { raw } = reply.request;
-    const { isEnding, replies } = this.#of(raw.socket);
-    if (isEnding) {
-      reply.hijack();
-      raw.resume();
-      return false;
-    }
-    replies.add(reply);
-    reply.raw.once('close', () => replies.delete(reply));
-    return true;
-  }
-
-  /** Sends the answer to a request. */
-  send(reply: FastifyReply, status: number, body?: object): void {
-    const isLast = isLastAnswer(reply.request, status);
-    const connection = this.#bySocket.get(reply.request.raw.socket);
-    // Undefined if the client has gone.
-    if (connection !== undefined) connection.isEnding ||= isLast;
-    writeAnswer(reply, status, body, isLast);
-  }
-
-  /** Refuses a request. */
-  refuse(reply: FastifyReply, refusal: ContractException): void {
-    reply.headers(refusal.headers);
-    this.send(reply, refusal.getStatus(), refusal.getResponse());
+  /** Notes the reply to a request that has arrived. */
+  note(reply: FastifyReply): void {
+    const { socket } = reply.request.raw;
+    if (!this.#latest.has(socket)) socket.once('close', () => this.#latest.delete(socket));
+    this.#latest.set(socket, reply);
   }
 
   /** Refuses what does not arrive in time, or is not HTTP: the body of a request, or input that is not a request. */
@@ -70,31 +42,29 @@ export class Connections {
     const refusal = refusalFor(error);
     // The connection has failed, such as by a reset or in its TLS handshake.
     if (refusal === undefined) return void socket.destroy();
-    const latest = this.#latestOn(socket);
+    const latest = this.#latest.get(socket);
     if (latest === undefined || latest.request.raw.complete) {
       this.end(socket, refusal);
     } else {
-      if (!latest.raw.headersSent) this.refuse(latest, refusal);
+      if (!latest.raw.headersSent) refuse(latest, refusal);
       // Nothing waits for the rest of the body any longer.
       latest.raw.end();
     }
   }
 
-  /** Ends a connection with a refusal, when the client has taken the answers before it. */
+  /** Ends a connection with a refusal of its input. */
   end(socket: Socket, refusal: ContractException): void {
-    const connection = this.#of(socket);
     // Node reports each further packet.
-    if (connection.isEnding) return;
-    connection.isEnding = true;
-    const latest = this.#latestOn(socket);
-    if (latest === undefined) writeRefusal(socket, refusal);
-    else latest.raw.once('close', () => writeRefusal(socket, refusal));
+    if (this.#refused.has(socket)) return;
+    this.#refused.add(socket);
+    socket.once('close', () => this.#refused.delete(socket));
+    this.#refuseAfterAnswers(socket, refusal);
   }
 
-  /** Returns whether a client waits for an answer of the service. */
+  /** Returns whether a client waits for the answer to its latest request. */
   isAwaited(socket: Socket): boolean {
-    const replies = [...(this.#bySocket.get(socket)?.replies ?? [])];
-    return replies.some(({ raw }) => !raw.headersSent);
+    const latest = this.#latest.get(socket);
+    return latest !== undefined && !latest.raw.headersSent;
   }
 
   /**
@@ -103,46 +73,20 @@ export class Connections {
    */
   async close(): Promise<void> {
     const end = performance.now() + LINGER;
-    const isInUse = ({ isEnding, replies }: Connection): boolean =>
-      (isEnding && performance.now() < end) || [...replies].some(({ raw }) => !raw.headersSent || raw.writableEnded);
+    const isInUse = ({ raw }: FastifyReply): boolean =>
+      !raw.writableFinished && (!raw.headersSent || raw.writableEnded || performance.now() < end);
     // Node reads in the first interval what has arrived before.
     do await wait(POLL_INTERVAL);
-    while ([...this.#bySocket.values()].some(isInUse));
+    while ([...this.#latest.values()].some(isInUse) || (this.#refused.size > 0 && performance.now() < end));
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  #of(socket: Socket): Connection {
-    let connection = this.#bySocket.get(socket);
-    if (connection === undefined) {
-      const replies = new Set<FastifyReply>();
-      connection = { replies, isEnding: false };
-      this.#bySocket.set(socket, connection);
-      socket.once('close', () => {
-        this.#bySocket.delete(socket);
-        // On Node 20 and 22, a response that waits for the one before it emits no `close` with its connection.
-        for (const { raw } of replies) raw.emit('close');
-      });
-    }
-    return connection;
+  #refuseAfterAnswers(socket: Socket, refusal: ContractException): void {
+    const response = this.#latest.get(socket)?.raw;
+    if (response === undefined || response.writableFinished) writeRefusal(socket, refusal);
+    // The rest of a late request may have come meanwhile.
+    else response.once('close', () => this.#refuseAfterAnswers(socket, refusal));
   }
-
-  #latestOn(socket: Socket): FastifyReply | undefined {
-    return [...(this.#bySocket.get(socket)?.replies ?? [])].at(-1);
-  }
-}
-
-/**
- * Returns whether the connection ends with an answer: while the service stops, and if the client is unknown or the body was
- * not read to its end.
- */
-function isLastAnswer({ raw, server }: FastifyRequest, status: number): boolean {
-  // The preflight of an allowed origin has no token.
-  const isUnknown = principalOf(raw) === undefined && status !== 204;
-  return !server.server.listening || isUnknown || (hasBody(raw) && !raw.readableEnded);
-}
-
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
 /** Returns the refusal for an error of the input; undefined for other errors. */

@@ -3,9 +3,10 @@ import { METHODS, type RequestListener } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { FastifyReply, FastifyRequest, FastifyServerOptions } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ContractException } from '../contract/contract.exception.js';
 import type { WithoutBodyParsers } from '../plants/unparsed-body.js';
+import { refuse, writeAnswer } from './answer.js';
 import { Connections } from './connections.js';
 import { allowOrigin } from './cross-origin.js';
 import { findViolation } from './message-rules.js';
@@ -28,18 +29,11 @@ interface AdapterOptions {
 class PublicFastifyAdapter extends FastifyAdapter implements WithoutBodyParsers {
   readonly hasBodyParsers = false;
 
-  constructor(
-    private readonly connections: Connections,
-    options: FastifyServerOptions & { readonly skipMiddie: true },
-  ) {
-    super(options);
-  }
-
   /** Sends the answers of routes and filters. */
   override reply(...[reply, body, status]: Parameters<FastifyAdapter['reply']>): FastifyReply {
     // Nest's type also allows Node's response, which no part of this application passes.
     const fastifyReply = reply as FastifyReply;
-    this.connections.send(fastifyReply, status ?? fastifyReply.statusCode, body as object);
+    writeAnswer(fastifyReply, status ?? fastifyReply.statusCode, body as object);
     return fastifyReply;
   }
 }
@@ -52,13 +46,14 @@ export function createFastifyAdapter({
   trustProxy = [],
 }: AdapterOptions): FastifyAdapter {
   const connections = new Connections();
-  const adapter = new PublicFastifyAdapter(connections, {
+  const adapter = new PublicFastifyAdapter({
     serverFactory: (handler: RequestListener) =>
       createPublicServer(handler, connections, { ...DEFAULT_LIMITS, ...limits }, certificate),
     clientErrorHandler: (error: Error, socket: Socket) => connections.refuseInput(error, socket),
     // A request target that the router cannot read.
     frameworkErrors: (_error: unknown, _request: FastifyRequest, reply: FastifyReply) => {
-      if (connections.accept(reply)) connections.refuse(reply, new ContractException(400));
+      connections.note(reply);
+      refuse(reply, new ContractException(400));
     },
     requestIdHeader: 'x-request-id',
     genReqId: () => randomUUID(),
@@ -79,11 +74,13 @@ export function createFastifyAdapter({
     fastify.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
   fastify.addHook('onRequest', (request, reply, done) => {
-    if (!connections.accept(reply)) return;
+    // The connection has had its last answer, such as error 408 for this request, whose rest came later.
+    if (!request.raw.socket.writable) return;
+    connections.note(reply);
     const isPreflight = allowOrigin(request, reply, origins);
     const violation = findViolation(request.raw);
-    if (violation !== undefined) connections.refuse(reply, new ContractException(400, violation));
-    else if (isPreflight) connections.send(reply, 204);
+    if (violation !== undefined) refuse(reply, new ContractException(400, violation));
+    else if (isPreflight) writeAnswer(reply, 204);
     else done();
   });
   fastify.addHook('preClose', async () => {

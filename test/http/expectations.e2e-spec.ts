@@ -55,8 +55,12 @@ describe('A header Expect', () => {
   it.each(refusals.slice(0, 2))(
     'of 100-continue, sent with its body and refused with error %d %s, ends the connection',
     async (error, _what, parts) => {
-      const bytes = message({ more: ['Expect: 100-continue'], ...parts, body: plant(9) });
-      await expectOneRefusal(service.port, bytes + message({ body: plant(9) }), error, CLOSE);
+      await expectOneRefusal(
+        service.port,
+        message({ more: ['Expect: 100-continue'], ...parts, body: plant(9) }),
+        error,
+        CLOSE,
+      );
     },
   );
 
