@@ -1,6 +1,7 @@
+import type { EventEmitter } from 'node:events';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { setTimeout as wait } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
 import { ContractException } from '../contract/contract.exception.js';
 import { LINGER, refuse, writeRefusal } from './answer.js';
@@ -9,9 +10,6 @@ import { LINGER, refuse, writeRefusal } from './answer.js';
 interface InputError extends Error {
   readonly code?: string;
 }
-
-/** Milliseconds between two looks at the connections during the stop. */
-const POLL_INTERVAL = 5;
 
 /** The connections of the clients: refuses what is not a request when the requests before it are answered. */
 export class Connections {
@@ -72,13 +70,25 @@ export class Connections {
    * one of its connection. Those who still send a refused body, or input that is not HTTP, have LINGER to read the refusal.
    */
   async close(): Promise<void> {
-    const end = performance.now() + LINGER;
-    const isInUse = ({ raw }: FastifyReply): boolean =>
-      !raw.writableFinished && (!raw.headersSent || raw.writableEnded || performance.now() < end);
-    // Node reads in the first interval what has arrived before.
-    do await wait(POLL_INTERVAL);
-    while ([...this.#latest.values()].some(isInUse) || (this.#refused.size > 0 && performance.now() < end));
+    setTimeout(() => this.#endRefusedBodies(), LINGER).unref();
+    // Node first reads what has arrived before.
+    await nextTurn();
+    for (let reply = this.#unfinished(); reply !== undefined; reply = this.#unfinished()) {
+      // On Node 20 and 22, a response that waits for the one before it emits no `close` with its connection.
+      await firstClose(reply.raw, reply.request.raw.socket);
+    }
+    for (const socket of this.#refused) await firstClose(socket);
     for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #unfinished(): FastifyReply | undefined {
+    return [...this.#latest.values()].find(({ raw }) => !raw.writableFinished);
+  }
+
+  #endRefusedBodies(): void {
+    for (const { raw } of this.#latest.values()) {
+      if (raw.headersSent) raw.end();
+    }
   }
 
   #refuseAfterAnswers(socket: Socket, refusal: ContractException): void {
@@ -87,6 +97,13 @@ export class Connections {
     // The rest of a late request may have come meanwhile.
     else response.once('close', () => this.#refuseAfterAnswers(socket, refusal));
   }
+}
+
+/** Waits until one of the emitters closes. */
+function firstClose(...emitters: readonly EventEmitter[]): Promise<void> {
+  return new Promise((resolve) => {
+    for (const emitter of emitters) emitter.once('close', resolve);
+  });
 }
 
 /** Returns the refusal for an error of the input; undefined for other errors. */
