@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { METHODS, type RequestListener } from 'node:http';
+import { type IncomingMessage, METHODS, type RequestListener } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -13,6 +13,9 @@ import { findViolation } from './message-rules.js';
 import { createPublicServer } from './public-server.js';
 import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
 import { WITHOUT_SCHEMAS } from './without-schemas.js';
+
+/** An id that a client may choose for its request. The answer and the log repeat it. */
+const REQUEST_ID = /^[\w.~-]{1,128}$/;
 
 /** An application with this adapter. Rooms outside of http/ do not import Nest's platform. */
 export type PublicApplication = NestFastifyApplication;
@@ -55,8 +58,10 @@ export function createFastifyAdapter({
       connections.note(reply);
       refuse(reply, new ContractException(400));
     },
-    requestIdHeader: 'x-request-id',
-    genReqId: () => randomUUID(),
+    genReqId: ({ headers }: IncomingMessage) => {
+      const id = String(headers['x-request-id'] ?? '');
+      return REQUEST_ID.test(id) ? id : randomUUID();
+    },
     trustProxy: trustProxy.length > 0 && [...trustProxy],
     // Nothing uses the query.
     routerOptions: { querystringParser: () => ({}) },

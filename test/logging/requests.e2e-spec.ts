@@ -93,10 +93,23 @@ describe('An answer of the public port', () => {
   });
 
   it('has the X-Request-Id of the request', async () => {
-    const [answer] = await converse(service.port, creation('X-Request-Id: Root=1-67891233-abcdef012345678912345678'));
+    const id = 'Az_09.~-'.repeat(16);
+    const [answer] = await converse(service.port, creation(`X-Request-Id: ${id}`));
 
-    expect(answer?.headers['x-request-id']).toBe('Root=1-67891233-abcdef012345678912345678');
-    expect(messages[0]?.requestId).toBe('Root=1-67891233-abcdef012345678912345678');
+    expect(answer?.headers['x-request-id']).toBe(id);
+    expect(messages[0]?.requestId).toBe(id);
+  });
+
+  it.each([
+    ['is too long', ['X-Request-Id: ' + 'a'.repeat(129)]],
+    ['is empty', ['X-Request-Id:']],
+    ['has other characters', ['X-Request-Id: a b']],
+    ['is sent twice', ['X-Request-Id: a', 'X-Request-Id: b']],
+  ])('has a UUID if the X-Request-Id of the request %s', async (_what, headers) => {
+    const [answer] = await converse(service.port, creation(...headers));
+
+    expect(answer?.headers['x-request-id']).toMatch(UUID);
+    expect(messages[0]?.requestId).toBe(answer?.headers['x-request-id']);
   });
 
   const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
