@@ -20,7 +20,7 @@ const REQUEST_ID = /^[\w.~-]{1,128}$/;
 /** An application with this adapter. Rooms outside of http/ do not import Nest's platform. */
 export type PublicApplication = NestFastifyApplication;
 
-interface AdapterOptions {
+export interface AdapterOptions {
   readonly limits?: Partial<ServerLimits>;
   /** The origins whose pages may send requests, see {@link allowOrigin}. */
   readonly origins?: ReadonlySet<string>;
