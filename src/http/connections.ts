@@ -15,9 +15,9 @@ interface InputError extends Error {
 export class Connections {
   /** The latest reply on each connection. The answers before it are sent before its own. */
   readonly #latest = new Map<Socket, FastifyReply>();
-  /** The connections that end with a refusal of their input. */
+  /** The connections that end with a refusal of their input, which LINGER limits. */
   readonly #refused = new Set<Socket>();
-  /** With TLS, also the sockets of handshakes, which `closeAllConnections` of Node leaves open. */
+  /** With TLS, also the sockets of handshakes: `closeAllConnections` of Node leaves them open, for ten seconds. */
   readonly #sockets = new Set<Socket>();
 
   /** Takes the connections of a server, which does not listen yet. */
@@ -73,11 +73,11 @@ export class Connections {
     setTimeout(() => this.#endRefusedBodies(), LINGER).unref();
     // Node first reads what has arrived before.
     await nextTurn();
+    for (const socket of this.#refused) await firstClose(socket);
     for (let reply = this.#unfinished(); reply !== undefined; reply = this.#unfinished()) {
       // On Node 20 and 22, a response that waits for the one before it emits no `close` with its connection.
       await firstClose(reply.raw, reply.request.raw.socket);
     }
-    for (const socket of this.#refused) await firstClose(socket);
     for (const socket of this.#sockets) socket.destroy();
   }
 
