@@ -18,7 +18,7 @@ export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 /** Why a token is refused and, if it has expired, the name and the issuer of its holder. */
 export interface Refusal extends Partial<Pick<Principal, 'name' | 'issuer'>> {
   readonly refused: RefusalReason;
-  /** What the token has and what is required, for the log. It must not quote the token. */
+  /** The fault of the token and the rule that it breaks, for the log. It must not quote the token. */
   readonly detail?: string | undefined;
 }
 

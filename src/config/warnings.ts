@@ -13,7 +13,7 @@ const REMOVED: Readonly<Record<string, string>> = {
 
 interface RemovedSetting {
   readonly name: string;
-  /** What to do instead. */
+  /** The advice for the operator. */
   readonly advice: string;
 }
 

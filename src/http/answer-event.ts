@@ -30,7 +30,7 @@ export interface AnswerEvent {
   readonly reason?: string | undefined;
   /** Why the guard has refused the request. */
   readonly refusal?: RefusalReason | undefined;
-  /** What the token has and what is required, if the guard has refused the request. */
+  /** The fault of the token and the rule that it breaks, if the guard has refused the request. */
   readonly detail?: string | undefined;
   /** Milliseconds, to the microsecond, from the end of the headers to the answer. */
   readonly duration?: number | undefined;

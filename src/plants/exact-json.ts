@@ -37,7 +37,7 @@ export function exactInteger(text: string): bigint | undefined {
 export function* topLevelMembers(json: string): Generator<[name: string, source: string]> {
   let depth = 0;
   let name: string | undefined;
-  /** Where the name or the value at depth 1 begins, with white space. */
+  /** The index at which the name or the value at depth 1 begins, with white space. */
   let start = 0;
   for (let position = 0; position < json.length; position += 1) {
     const character = json.charAt(position);

@@ -19,7 +19,7 @@ import { readVersion } from './version.js';
 /** Maximum connections that wait to be accepted. The system may allow fewer (on Linux, net.core.somaxconn). */
 const BACKLOG = 4_096;
 
-/** What a start opens before the service. */
+/** The parts that a start opens before the service. */
 interface OpenedParts {
   readonly tokens: StaticTokens | TokenFileVerifier;
   readonly certificate: CertificateFiles | undefined;

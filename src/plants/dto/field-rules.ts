@@ -9,7 +9,7 @@ const NOT_TEXT = /[\0\p{Surrogate}]/u;
 interface Rule {
   readonly name: string;
   readonly validate: (value: unknown) => boolean;
-  /** What a valid value is, for messages. */
+  /** Describes a valid value, for messages. */
   readonly words: string;
   /** Says how to correct a value that is not valid. */
   readonly hint?: (value: unknown) => string | undefined;
