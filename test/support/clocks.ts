@@ -31,11 +31,6 @@ export function skip(milliseconds: number): void {
   jest.spyOn(performance, 'now').mockImplementation(() => monotonic() + skipped);
 }
 
-/** Sets the wall clock back by an hour. */
-export function setClockBack(): void {
-  jest.spyOn(Date, 'now').mockImplementation(() => wall() - 3_600_000);
-}
-
 /** Lets an hour pass on the wall clock. */
 export function skipHour(): void {
   jest.spyOn(Date, 'now').mockImplementation(() => wall() + 3_600_000);

@@ -41,7 +41,7 @@ const LASTING_CONNECTION = /SSL|TLS_|CERT|certificate|UNABLE_TO|SASL|SCRAM|^(?:E
 
 const ADVICE: Advice = [
   [/client password must be a string/, 'its URL has no password'],
-  // What a user meets who does not own the database, from PostgreSQL 15 on.
+  // From PostgreSQL 15 on, only the owner of the database may create tables in its schema public.
   [/permission denied for schema/, 'make this user the owner of the database, or GRANT it CREATE on the schema'],
   [/support SSL|certificate|wrong version|no encryption/, 'check sslmode and sslrootcert in its URL'],
 ];
