@@ -65,16 +65,6 @@ describe('The guide to the data', () => {
     expect(directory.names(`backups/${backup}`)).toEqual(['Monstera']);
   });
 
-  it('has a line for cron that makes a backup and prints nothing', () => {
-    // cron reads \% as %.
-    const command = lineOf(/^15 3 \* \* \* (.*)$/m).replaceAll('\\%', '%');
-
-    expect(run(command)).toMatchObject({ status: 0, stdout: '', stderr: '' });
-
-    const [backup = ''] = readdirSync(directory.file('backups'));
-    expect(directory.names(`backups/${backup}`)).toEqual(['Monstera']);
-  });
-
   it('has a trial of an import that changes nothing', () => {
     directory.write('plants.ndjson', '{"id":1,"name":"Ficus"}\n{"id":2,"name":"Aloe"}\n');
     const [backup = '', trial = '', remove = ''] = lineOf(/(plant-store backup trial\.db\n.+\n.+)\n/).split('\n');
