@@ -36,7 +36,8 @@ interface ObjectSchema {
 const INTERFACE = new Paper('contract/interface.md');
 
 const SOURCE = readFileSync(join(ROOT, 'contract/openapi.yaml'), 'utf8');
-const { paths, components } = parse(SOURCE) as Contract;
+const document = parse(SOURCE) as Contract;
+const { paths, components } = document;
 const { requestBody, responses } = paths['/plants'].post;
 
 describe('contract/openapi.yaml', () => {
@@ -67,48 +68,30 @@ describe('contract/openapi.yaml', () => {
     expect(rowsOf(error)).toEqual(documented('Error'));
   });
 
-  it('says what contract/interface.md says of the operation, and no more', () => {
-    const prose = new Set(['title', 'summary', 'description', 'examples']);
-    const rules = parse(SOURCE, (key, value: unknown) => (prose.has(String(key)) ? undefined : value), {
-      intAsBigInt: true,
-    }) as unknown;
-    const json = (name: string): object => ({
-      'application/json': { schema: { $ref: `#/components/schemas/${name}` } },
+  it('has the operation and the scheme of contract/interface.md, and no rule that it does not have', () => {
+    const { id, name } = {
+      ...components.schemas.NewPlant.allOf[1]?.properties,
+      ...components.schemas.Plant.properties,
+    };
+    const refersTo = (schema: string): object => ({
+      content: { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` } } },
     });
-    const text = { type: 'string' };
-    const id = { type: 'integer', format: 'int64' };
-    const error = { type: 'integer', format: 'int32', enum: expect.any(Array) as unknown };
 
-    expect(rules).toMatchObject({
+    expect(Object.keys(paths)).toEqual(['/plants']);
+    expect(Object.keys(paths['/plants'])).toEqual(['post']);
+    expect(Object.keys(responses)).toEqual(['200', '400']);
+    expect(requestBody).toMatchObject({ required: true, ...refersTo('NewPlant') });
+    expect(responses[200]).toMatchObject({ description: 'plant response', ...refersTo('Plant') });
+    expect(responses[400]).toMatchObject({ description: 'unexpected error', ...refersTo('Error') });
+    expect(document).toMatchObject({
       info: { version: '1.0.0', license: { name: 'MIT', identifier: 'MIT' } },
-      servers: [{ url: '{base_url}', variables: { base_url: {} } }],
+      servers: [{ url: '{base_url}' }],
       security: [{ bearer: [] }],
+      components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
     });
-    expect(rules).toHaveProperty('paths', {
-      '/plants': {
-        post: {
-          operationId: 'createPlant',
-          tags: ['Plants'],
-          requestBody: { required: true, content: json('NewPlant') },
-          responses: {
-            200: { content: json('Plant') },
-            400: { headers: expect.anything() as unknown, content: json('Error') },
-          },
-        },
-      },
-    });
-    expect(rules).toHaveProperty('components', {
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
-      schemas: {
-        Plant: { type: 'object', required: ['name'], properties: { name: text, tag: text } },
-        NewPlant: {
-          allOf: [{ $ref: '#/components/schemas/Plant' }, { type: 'object', required: ['id'], properties: { id } }],
-        },
-        Error: { type: 'object', required: ['error', 'message'], properties: { error, message: { type: 'string' } } },
-      },
-    });
-    expect(responses[200].description).toBe('plant response');
-    expect(responses[400].description).toBe('unexpected error');
+    // Generated clients cannot compile `pattern`, and round `minimum` and `maximum`.
+    expect(Object.keys(id ?? {}).sort()).toEqual(['description', 'format', 'type']);
+    expect(Object.keys(name ?? {}).sort()).toEqual(['description', 'type']);
   });
 
   it('has the numbers and texts of the error table', () => {

@@ -1,38 +1,19 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { parseConfiguration } from '../../src/config/load-configuration.js';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { create, CREATED, post, TOKEN } from '../support/client.js';
 import { MAIN } from '../support/command.js';
 import { Paper } from '../support/paper.js';
-import { ROOT } from '../support/root.js';
 import { sharedService } from '../support/service.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
 const README = new Paper('README.md');
-const CLIENTS = new Paper('docs/clients.md');
 
-describe('The error table', () => {
-  const documented = CLIENTS.tableIn('Errors');
-
-  it('of docs/clients.md has the numbers and texts of the code', () => {
+describe('docs/clients.md', () => {
+  it('has the numbers and texts of the error table', () => {
     const rows = Object.entries(ERROR_TABLE).map(([error, { when }]) => [error, when]);
 
-    expect(documented.map(([error, when]) => [error, when])).toEqual(rows);
-  });
-
-  it('is the only one: the README refers to it', () => {
-    expect(README.tableIn('Errors')).toEqual([]);
-    expect(README.section('Errors')).toContain('docs/clients.md#errors');
-  });
-});
-
-describe('.nvmrc', () => {
-  it('names the version of Node.js that the README prefers', () => {
-    const version = readFileSync(join(ROOT, '.nvmrc'), 'utf8').trim();
-
-    expect(README.section('Start')).toContain(`Use Node.js ${version} (the active LTS version)`);
+    expect(new Paper('docs/clients.md').tableIn('Errors').map(([error, when]) => [error, when])).toEqual(rows);
   });
 });
 
