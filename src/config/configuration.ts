@@ -6,7 +6,7 @@ import { DEFAULT_SCOPE, isScope } from '../auth/bearer-auth-options.js';
 import { JWT_TYPES, type JwtType } from '../auth/jwt-settings.js';
 import { isBearerToken } from '../auth/token-verifier.js';
 import { DEFAULT_LIMITS } from '../http/server-limits.js';
-import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/body-limit.js';
+import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/resolve-options.js';
 import { DATABASE_URL_RULE, type DatabaseUrl, parseDatabaseUrl, sqliteUrl } from '../storage/database-url.js';
 import { DATABASE_DEFAULTS, type DatabaseOptions } from '../storage/engines.js';
 import {

@@ -5,7 +5,6 @@ import type { SecureContextOptions } from 'node:tls';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ContractException } from '../contract/contract.exception.js';
-import type { WithoutBodyParsers } from '../plants/unparsed-body.js';
 import { refuse, writeAnswer } from './answer.js';
 import { Connections } from './connections.js';
 import { allowOrigin } from './cross-origin.js';
@@ -29,8 +28,11 @@ export interface AdapterOptions {
   readonly trustProxy?: readonly string[];
 }
 
-class PublicFastifyAdapter extends FastifyAdapter implements WithoutBodyParsers {
-  readonly hasBodyParsers = false;
+class PublicFastifyAdapter extends FastifyAdapter {
+  /** Takes no middleware: that of PlantsModule hides bodies from parsers, which this application does not have. */
+  override use(): this {
+    return this;
+  }
 
   /** Sends the answers of routes and filters. */
   override reply(...[reply, body, status]: Parameters<FastifyAdapter['reply']>): FastifyReply {

@@ -1,19 +1,11 @@
 import type { ServerResponse } from 'node:http';
-import {
-  createParamDecorator,
-  type ExecutionContext,
-  Inject,
-  Injectable,
-  Logger,
-  type PipeTransform,
-} from '@nestjs/common';
+import { createParamDecorator, type ExecutionContext, Injectable, Logger, type PipeTransform } from '@nestjs/common';
 import { ContractException } from '../contract/contract.exception.js';
 import { nodeRequest } from '../node-request.js';
-import { BytesInFlight } from './bytes-in-flight.js';
 import type { NewPlantDto } from './dto/plant.dto.js';
 import { parseNewPlant } from './parse-new-plant.js';
-import { assertHeaders, declaredLength, readBody } from './read-body.js';
-import { RESOLVED_OPTIONS, type ResolvedOptions } from './resolve-options.js';
+import { assertHeaders, BodyReader } from './read-body.js';
+import { ResolvedOptions } from './resolve-options.js';
 import { sentHeaders } from './unparsed-body.js';
 
 /** A request of Express, which is Node's own, or of Fastify, which wraps Node's. */
@@ -44,35 +36,23 @@ export const PlantFromBody = (): ParameterDecorator => CurrentContext(NewPlantPi
 @Injectable()
 export class NewPlantPipe implements PipeTransform<LazyContext, Promise<NewPlantDto>> {
   readonly #logger = new Logger('PlantStore');
+  readonly #bodies: BodyReader;
   #hasLoggedParser = false;
 
-  constructor(
-    private readonly bytesInFlight: BytesInFlight,
-    @Inject(RESOLVED_OPTIONS) private readonly options: Pick<ResolvedOptions, 'bodyLimit'>,
-  ) {}
+  constructor(private readonly options: ResolvedOptions) {
+    this.#bodies = new BodyReader(options.bodyLimit);
+  }
 
-  /** @throws {ContractException} like `assertHeaders`, 500, 503, like `readBody`, like `parseNewPlant`, in this order */
+  /** @throws {ContractException} like `assertHeaders`, 500, like `BodyReader`, like `parseNewPlant`, in this order */
   async transform(getContext: LazyContext): Promise<NewPlantDto> {
     const http = getContext().switchToHttp();
     const hostRequest = http.getRequest<HostRequest>();
     const request = nodeRequest(hostRequest);
     const headers = sentHeaders(request);
-    const limit = this.options.bodyLimit;
-    assertHeaders(request, headers, limit);
+    assertHeaders(request, headers, this.options.bodyLimit);
     if (request.readableDidRead || request.readableEnded) this.#refuseParsed(hostRequest);
-    let counted = 0;
-    const count = (bytes: number): void => {
-      this.bytesInFlight.add(bytes);
-      counted += bytes;
-    };
-    try {
-      const response = nodeResponse(http.getResponse<HostResponse>());
-      const body = await readBody(request, response, { length: declaredLength(headers), limit, count });
-      return parseNewPlant(body);
-    } finally {
-      // From here on, PlantsService counts the plant.
-      this.bytesInFlight.remove(counted);
-    }
+    const response = nodeResponse(http.getResponse<HostResponse>());
+    return parseNewPlant(await this.#bodies.read(request, response, headers));
   }
 
   /**

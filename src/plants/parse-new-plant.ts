@@ -1,5 +1,5 @@
 import { ContractException } from '../contract/contract.exception.js';
-import { toNewPlant, type ValidNewPlant } from './dto/plant.dto.js';
+import { isObject, toNewPlant, type ValidNewPlant } from './dto/plant.dto.js';
 import { exactInteger, topLevelMembers } from './exact-json.js';
 
 const FIELDS = ['id', 'name', 'tag'];
@@ -34,10 +34,6 @@ function parse(text: string): unknown {
   } catch {
     throw new ContractException(400, 'The body is not JSON: send an object such as {"id":1,"name":"Monstera"}.');
   }
-}
-
-function isObject(value: unknown): value is { id?: unknown } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**

@@ -62,9 +62,4 @@ export const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<PlantsM
   optionsInjectionToken: PLANTS_OPTIONS,
 })
   .setClassMethodName('forRoot')
-  // `isGlobal` lets all modules of the application inject what PlantsModule exports.
-  .setExtras<{ readonly isGlobal?: boolean | undefined }>({ isGlobal: false }, (definition, { isGlobal = false }) => ({
-    ...definition,
-    global: isGlobal,
-  }))
   .build();

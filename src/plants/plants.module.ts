@@ -1,5 +1,4 @@
 import { type FactoryProvider, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
-import { ModuleRef } from '@nestjs/core';
 import { BearerAuthOptions } from '../auth/bearer-auth-options.js';
 import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
 import { BearerStrategy } from '../auth/bearer.strategy.js';
@@ -8,29 +7,18 @@ import { ContractExceptionFilter } from '../contract/contract-exception.filter.j
 import { GroupCommit } from '../storage/group-commit.js';
 import { openRepository } from '../storage/engines.js';
 import { PlantRepository } from '../storage/plant-repository.js';
-import { BytesInFlight } from './bytes-in-flight.js';
 import { PlantsController } from './plants.controller.js';
-import { ConfigurableModuleClass, PLANTS_OPTIONS, type PlantsModuleOptions } from './plants.module-definition.js';
+import { ConfigurableModuleClass, PLANTS_OPTIONS } from './plants.module-definition.js';
 import { PlantsService } from './plants.service.js';
-import { RESOLVED_OPTIONS, type ResolvedOptions, resolveOptions } from './resolve-options.js';
+import { ResolvedOptions, resolveOptions } from './resolve-options.js';
 import { UnparsedBodyRegistration } from './unparsed-body.js';
 
 /** The providers of what the module's options describe. */
 const optionProviders: FactoryProvider[] = [
-  {
-    provide: RESOLVED_OPTIONS,
-    inject: [PLANTS_OPTIONS, ModuleRef],
-    useFactory: (options: PlantsModuleOptions, module: ModuleRef): ResolvedOptions => {
-      // Express would silently ignore the second registration.
-      if (module.get<unknown[]>(PLANTS_OPTIONS, { strict: false, each: true }).length > 1) {
-        throw new TypeError('PlantsModule: it is registered twice: import the result of one forRoot, or set isGlobal');
-      }
-      return resolveOptions(options);
-    },
-  },
+  { provide: ResolvedOptions, inject: [PLANTS_OPTIONS], useFactory: resolveOptions },
   {
     provide: PlantRepository,
-    inject: [RESOLVED_OPTIONS],
+    inject: [ResolvedOptions],
     useFactory: async ({ repository, database }: ResolvedOptions): Promise<PlantRepository> => {
       if (typeof repository !== 'string') return repository;
       const onWait = (reason: string): void =>
@@ -41,18 +29,16 @@ const optionProviders: FactoryProvider[] = [
   {
     // The verifier is a provider so that Nest calls its lifecycle hooks, and so that a test of the host can override it.
     provide: TokenVerifier,
-    inject: [RESOLVED_OPTIONS],
-    useFactory: ({ verifier }: ResolvedOptions): TokenVerifier => verifier,
+    inject: [ResolvedOptions],
+    useFactory: ({ authentication }: ResolvedOptions): TokenVerifier => authentication.verifier,
   },
   {
     provide: BearerAuthOptions,
-    inject: [RESOLVED_OPTIONS, TokenVerifier],
-    useFactory: ({ hostDecides, scope, realm }: ResolvedOptions, verifier: TokenVerifier): BearerAuthOptions => ({
-      verifier,
-      hostDecides,
-      scope,
-      realm,
-    }),
+    inject: [ResolvedOptions, TokenVerifier],
+    useFactory: ({ authentication }: ResolvedOptions, verifier: TokenVerifier): BearerAuthOptions => {
+      const { hostDecides, scope, realm } = authentication;
+      return { verifier, hostDecides, scope, realm };
+    },
   },
 ];
 
@@ -61,7 +47,6 @@ const optionProviders: FactoryProvider[] = [
   controllers: [PlantsController],
   providers: [
     PlantsService,
-    BytesInFlight,
     GroupCommit,
     BearerAuthGuard,
     BearerStrategy,

@@ -1,32 +1,29 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { Principal } from '../auth/token-verifier.js';
 import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import {
-  lengthOf,
   type Outcome,
   PlantRepository,
   type PlantSnapshot,
   RepositoryUnavailableError,
 } from '../storage/plant-repository.js';
-import { BytesInFlight } from './bytes-in-flight.js';
-import { type NewPlantDto, type PlantDto, toNewPlant, toPlant, ValidNewPlant } from './dto/plant.dto.js';
-import { RESOLVED_OPTIONS, type ResolvedOptions } from './resolve-options.js';
+import { type NewPlantDto, type PlantDto, toNewPlant, ValidNewPlant } from './dto/plant.dto.js';
+import { ResolvedOptions } from './resolve-options.js';
 
 /** Creates and reads plants, for PlantsController and for the code of a host. */
 @Injectable()
 export class PlantsService implements OnApplicationShutdown {
   readonly #logger = new Logger('PlantStore');
-  /** The plants that wait for the store, and the calls of `onPlantCreated` that have not ended. */
-  readonly #pending = new Set<Promise<unknown>>();
+  /** The calls of `onPlantCreated` that have not ended. */
+  readonly #calls = new Set<Promise<void>>();
   #isClosed = false;
 
   constructor(
     private readonly repository: PlantRepository,
     private readonly groupCommit: GroupCommit,
-    private readonly bytesInFlight: BytesInFlight,
-    @Inject(RESOLVED_OPTIONS) private readonly options: Pick<ResolvedOptions, 'onPlantCreated'>,
+    private readonly options: ResolvedOptions,
   ) {}
 
   /**
@@ -37,15 +34,21 @@ export class PlantsService implements OnApplicationShutdown {
    * @throws {ContractException} 422 if it is not a NewPlant, 409 if the id belongs to another plant, 503 if the store is
    *   overloaded, unavailable or closed
    */
-  create(
+  async create(
     newPlant: Readonly<NewPlantDto>,
     { principal }: { readonly principal?: Principal | undefined } = {},
   ): Promise<PlantDto> {
-    return this.#track(this.#create(newPlant, principal));
+    // The pipe has validated the plants of clients.
+    const plant = newPlant instanceof ValidNewPlant ? newPlant : toNewPlant(newPlant);
+    const outcome = await this.#store(plant);
+    if (outcome === 'conflict') throw new ContractException(409);
+    if (outcome === 'created') this.#notify(plant, principal);
+    const { name, tag } = plant;
+    return { name, tag };
   }
 
   /**
-   * Takes a snapshot of the plants, to count, find or read them. Close it afterwards.
+   * Takes a snapshot of the plants, to count or read them. Close it afterwards.
    *
    * @throws {RepositoryUnavailableError} if the store cannot be read now, and always for a database in memory
    * @throws {Error} if the repository is the host's own and lacks this method
@@ -61,29 +64,17 @@ export class PlantsService implements OnApplicationShutdown {
    */
   async onApplicationShutdown(): Promise<void> {
     this.#isClosed = true;
-    while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
-  }
-
-  async #create(newPlant: Readonly<NewPlantDto>, principal: Principal | undefined): Promise<PlantDto> {
-    // The pipe has validated the plants of clients.
-    const plant = newPlant instanceof ValidNewPlant ? newPlant : toNewPlant(newPlant);
-    const outcome = await this.#store(plant);
-    if (outcome === 'conflict') throw new ContractException(409);
-    if (outcome === 'created') this.#notify(plant, principal);
-    return toPlant(plant);
+    await this.groupCommit.idle();
+    await Promise.all(this.#calls);
   }
 
   async #store(plant: ValidNewPlant): Promise<Outcome> {
     if (this.#isClosed || this.groupCommit.isFull) throw new ContractException(503);
-    const bytes = lengthOf(plant);
-    this.bytesInFlight.add(bytes);
     try {
       return await this.groupCommit.add(plant);
     } catch (error) {
       // It is unknown whether the plant is stored.
       throw error instanceof RepositoryUnavailableError ? new ContractException(503) : error;
-    } finally {
-      this.bytesInFlight.remove(bytes);
     }
   }
 
@@ -96,15 +87,8 @@ export class PlantsService implements OnApplicationShutdown {
       .catch((error: unknown) => {
         const reason = error instanceof Error ? error.stack : error;
         this.#logger.error(`onPlantCreated failed for the plant ${plant.id}`, reason);
-      });
-    void this.#track(call);
-  }
-
-  /** Lets `onApplicationShutdown` wait for a promise. */
-  #track<Result>(promise: Promise<Result>): Promise<Result> {
-    this.#pending.add(promise);
-    const end = (): unknown => this.#pending.delete(promise);
-    promise.then(end, end);
-    return promise;
+      })
+      .then(() => void this.#calls.delete(call));
+    this.#calls.add(call);
   }
 }

@@ -1,11 +1,14 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { ContractException } from '../contract/contract.exception.js';
 
+/** Maximum bytes of all bodies that are read at one time: 64 MiB. */
+const MAX_BYTES = 67_108_864;
+
 /** Bytes of the first buffer for a chunked body. */
 const INITIAL_CAPACITY = 1_024;
 
-/** Returns the value of Content-Length; undefined for a body of unknown length. */
-export function declaredLength({ 'content-length': length }: IncomingHttpHeaders): number | undefined {
+/** Returns the value of Content-Length; undefined for a chunked body. */
+function declaredLength({ 'content-length': length }: IncomingHttpHeaders): number | undefined {
   return length === undefined ? undefined : Number(length);
 }
 
@@ -17,9 +20,11 @@ export function declaredLength({ 'content-length': length }: IncomingHttpHeaders
  */
 export function assertHeaders(request: IncomingMessage, headers: IncomingHttpHeaders, bodyLimit: number): void {
   assertExpectation(request);
-  if (!hasBody(request, headers)) throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
+  const length = declaredLength(headers);
+  const hasBody = length === undefined ? headers['transfer-encoding'] !== undefined : length > 0;
+  if (!hasBody) throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
   assertJson(headers);
-  if ((declaredLength(headers) ?? 0) > bodyLimit) throw bodyTooLarge(bodyLimit);
+  if (length !== undefined && length > bodyLimit) throw bodyTooLarge(bodyLimit);
 }
 
 /** Refuses an expectation that is unknown (RFC 9110 §10.1.1). HTTP/1.0 has none. */
@@ -27,13 +32,6 @@ function assertExpectation({ headers: { expect }, httpVersion }: IncomingMessage
   if (expect !== undefined && expect.toLowerCase() !== '100-continue' && httpVersion !== '1.0') {
     throw new ContractException(417);
   }
-}
-
-function hasBody({ httpVersionMajor }: IncomingMessage, headers: IncomingHttpHeaders): boolean {
-  const length = declaredLength(headers);
-  if (length !== undefined) return length > 0;
-  // HTTP/2 frames a body of unknown length without any header (RFC 9113 §8.1).
-  return httpVersionMajor > 1 || headers['transfer-encoding'] !== undefined;
 }
 
 function assertJson({
@@ -49,30 +47,73 @@ function bodyTooLarge(limit: number): ContractException {
   return new ContractException(413, `The body is too large: at most ${limit} bytes are accepted.`);
 }
 
-interface ReadingOptions {
-  /** The declared length; undefined for a body of unknown length. */
-  readonly length: number | undefined;
-  /** Maximum bytes. */
-  readonly limit: number;
-  /** Called with the declared length or, if there is none, with the length of each chunk. What it throws refuses the body. */
-  readonly count: (bytes: number) => void;
+/**
+ * Reads the bodies of requests. A body counts with its declared length or, if it has none, with what has arrived of it.
+ * Without the limit of all bodies together, clients with large plants would fill the memory.
+ */
+export class BodyReader {
+  readonly #maxBytes: number;
+  #bytes = 0;
+
+  /** @param limit maximum bytes of one body */
+  constructor(private readonly limit: number) {
+    // A single body has room, however large it may be.
+    this.#maxBytes = Math.max(MAX_BYTES, limit);
+  }
+
+  /**
+   * Reads the body of a request.
+   *
+   * @param headers as the client sent them
+   * @throws {ContractException} 503 if there is no room for the body; 413 if it is too large; 400 if the client has
+   *   disconnected, or has its answer already
+   */
+  async read(request: IncomingMessage, response: ServerResponse, headers: IncomingHttpHeaders): Promise<Uint8Array> {
+    const length = declaredLength(headers);
+    let counted = 0;
+    const count = (bytes: number): void => {
+      if (this.#bytes + bytes > this.#maxBytes) throw new ContractException(503);
+      this.#bytes += bytes;
+      counted += bytes;
+    };
+    try {
+      if (length !== undefined) count(length);
+      return await collect(request, response, length ?? INITIAL_CAPACITY, (chunk, end) => {
+        if (end > this.limit) throw bodyTooLarge(this.limit);
+        if (length === undefined) count(chunk.length);
+      });
+    } finally {
+      this.#bytes -= counted;
+    }
+  }
 }
 
 /**
- * Reads a body.
+ * Copies all chunks to one buffer: in a list, each would occupy hundreds of bytes, even for a single byte.
  *
- * @throws {ContractException} 413 if the body is too large; 400 if the client has disconnected, or has its answer already
+ * @param admit called with each chunk and the length of the body up to its end; what it throws refuses the body
  */
-export function readBody(
+function collect(
   request: IncomingMessage,
   response: ServerResponse,
-  { length, limit, count }: ReadingOptions,
+  capacity: number,
+  admit: (chunk: Buffer, end: number) => void,
 ): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
-    if (length !== undefined) count(length);
-    // All chunks are copied to one buffer: in a list, each would occupy hundreds of bytes, even for a single byte.
-    let buffer = Buffer.allocUnsafe(length ?? INITIAL_CAPACITY);
-    let end = 0;
+    let buffer = Buffer.allocUnsafe(capacity);
+    let length = 0;
+    const add = (chunk: Buffer): void => {
+      const end = length + chunk.length;
+      try {
+        admit(chunk, end);
+      } catch (error) {
+        refuse(error as ContractException);
+        return;
+      }
+      if (end > buffer.length) buffer = Buffer.concat([buffer], 2 * end);
+      chunk.copy(buffer, length);
+      length = end;
+    };
     const refuse = (refusal: ContractException): void => {
       // The rest is discarded, because a client reads the answer only when it has sent everything.
       request.off('data', add).resume();
@@ -87,19 +128,6 @@ export function readBody(
     const refuseUnlessEnded = (): void => {
       if (!request.readableEnded) refuseIncomplete();
     };
-    const add = (chunk: Buffer): void => {
-      const newEnd = end + chunk.length;
-      try {
-        if (newEnd > limit) throw bodyTooLarge(limit);
-        if (length === undefined) count(chunk.length);
-      } catch (error) {
-        refuse(error as ContractException);
-        return;
-      }
-      if (newEnd > buffer.length) buffer = Buffer.concat([buffer], 2 * newEnd);
-      chunk.copy(buffer, end);
-      end = newEnd;
-    };
     // A guard may have waited, and a host, or a time limit of the service, may have answered meanwhile.
     const isLost = (): boolean => request.destroyed || response.headersSent;
     if (isLost()) {
@@ -107,7 +135,7 @@ export function readBody(
       return;
     }
     request.on('data', add);
-    request.once('end', () => (isLost() ? refuseIncomplete() : resolve(buffer.subarray(0, end))));
+    request.once('end', () => (isLost() ? refuseIncomplete() : resolve(buffer.subarray(0, length))));
     // Node closes the response alone if the body ends early, or gets error 408.
     request.once('close', refuseUnlessEnded);
     response.once('close', refuseUnlessEnded);

@@ -2,76 +2,79 @@ import { type BearerAuthOptions, DEFAULT_REALM, DEFAULT_SCOPE, isRealm, isScope 
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import { isBearerToken, type TokenVerifier } from '../auth/token-verifier.js';
 import { DATABASE_DEFAULTS } from '../storage/engines.js';
-import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from './body-limit.js';
-import type { PlantsModuleOptions } from './plants.module-definition.js';
+import type { PlantRepository } from '../storage/plant-repository.js';
+import type { PlantCreatedListener, PlantsModuleOptions } from './plants.module-definition.js';
 
-/** The checked options, with the defaults. */
-export interface ResolvedOptions extends BearerAuthOptions, Pick<PlantsModuleOptions, 'repository' | 'onPlantCreated'> {
+/** Maximum bytes of a request body, unless the option `body.limit` or the variable BODY_LIMIT sets another limit. */
+export const DEFAULT_BODY_LIMIT = 1_048_576;
+
+/** The rule of `parseBodyLimit`, for messages. */
+export const BODY_LIMIT_RULE = 'a size from 1b to 255mb, for example 512kb';
+
+/** Bytes in a unit. */
+const UNITS: Readonly<Record<string, number>> = { b: 1, kb: 1_024, mb: 1_048_576 };
+
+/** The checked options, with the defaults; the class is also their injection token. */
+export abstract class ResolvedOptions {
+  abstract readonly repository: string | PlantRepository;
+  abstract readonly authentication: BearerAuthOptions;
   /** Maximum bytes of a body. */
-  readonly bodyLimit: number;
-  readonly database: { readonly timeout: number; readonly startTimeout: number };
+  abstract readonly bodyLimit: number;
+  abstract readonly database: { readonly timeout: number; readonly startTimeout: number };
+  abstract readonly onPlantCreated: PlantCreatedListener | undefined;
 }
 
-/** The injection token of the resolved options. */
-export const RESOLVED_OPTIONS = Symbol('RESOLVED_OPTIONS');
-
-const BODY_RULE = `body must be { limit }, a number of bytes or ${BODY_LIMIT_RULE}`;
-const DATABASE_RULE = 'database must be { timeout, startTimeout }, each a number from 1 to 3600000';
-
 /**
- * Fills in the defaults, and checks what the types do not check: the syntax and the range of values, and values that are
- * undefined because an environment variable is missing.
+ * Fills in the defaults, and checks what the types of TypeScript do not check: the syntax and the range of values, values that
+ * are undefined because an environment variable is missing, and unknown members in the result of a factory. If a host wrote
+ * `scopes` instead of `scope`, the module would accept tokens with the default scope.
  *
  * @throws {TypeError} at an option that is unknown or wrong; its message is one line
  */
-export function resolveOptions(options: Partial<PlantsModuleOptions>): ResolvedOptions {
-  const { repository, authentication, body = {}, database = {}, onPlantCreated, ...others } = options;
+export function resolveOptions(options: PlantsModuleOptions): ResolvedOptions {
+  const { repository, authentication, body, database, onPlantCreated, ...others } = options;
   const { scope = DEFAULT_SCOPE, realm = DEFAULT_REALM, ...unknown } = others;
-  check(isObject(body), BODY_RULE);
-  check(isObject(database), DATABASE_RULE);
-  const { limit = DEFAULT_BODY_LIMIT, ...unknownOfBody } = body;
-  const { timeout = DATABASE_DEFAULTS.timeout, startTimeout = DATABASE_DEFAULTS.startTimeout, ...more } = database;
-  const bodyLimit = parseBodyLimit(`${limit}`);
-  // TypeScript does not refuse unknown members in the result of a factory. If a host wrote `scopes` instead of `scope`, the
-  // module would accept tokens with the default scope.
+  const { limit = DEFAULT_BODY_LIMIT, ...unknownOfBody } = { ...body };
+  const {
+    timeout = DATABASE_DEFAULTS.timeout,
+    startTimeout = DATABASE_DEFAULTS.startTimeout,
+    ...more
+  } = { ...database };
   const [name] = Object.keys({ ...unknown, ...unknownOfBody, ...more });
   if (name !== undefined) throw new TypeError(`PlantsModule: there is no option ${name}`);
-  check(isRepository(repository), 'repository must be a URL such as sqlite:data/plants.db, or a PlantRepository');
   const verifier = verifierOf(authentication);
+  const bodyLimit = parseBodyLimit(`${limit}`);
+  check(isRepository(repository), 'repository must be a URL such as sqlite:data/plants.db, or a PlantRepository');
   check(
     verifier !== undefined,
     "authentication must be { tokens: ['…'] } with letters, digits and -._~+/ in each token, { verifier }, or false",
   );
   check(isScope(scope), 'scope must be one word such as plants:write, without spaces, quotation marks and backslashes');
   check(isRealm(realm), 'realm must be printable ASCII characters, without quotation marks and backslashes');
-  check(bodyLimit !== undefined, BODY_RULE);
-  check(isTimeout(timeout) && isTimeout(startTimeout), DATABASE_RULE);
+  check(bodyLimit !== undefined, `body.limit must be a number of bytes or ${BODY_LIMIT_RULE}`);
+  check(isTimeout(timeout) && isTimeout(startTimeout), 'database must have timeouts from 1 to 3600000');
   check(onPlantCreated === undefined || typeof onPlantCreated === 'function', 'onPlantCreated must be a function');
-  const hostDecides = authentication === false;
   return {
     repository,
-    verifier,
-    hostDecides,
-    scope,
-    realm,
+    authentication: { verifier, hostDecides: authentication === false, scope, realm },
     bodyLimit,
     database: { timeout, startTimeout },
     onPlantCreated,
   };
 }
 
+/**
+ * Parses a size, and returns it in bytes; undefined if it is not valid. The maximum is 255 MiB: SQL doubles each quotation
+ * mark, and V8 has no string of 512 MiB.
+ */
+export function parseBodyLimit(text: string): number | undefined {
+  const [, count, unit = 'b'] = /^(\d{1,9}(?:\.\d+)?)(b|kb|mb)?$/.exec(text.toLowerCase()) ?? [];
+  const size = Math.floor(Number(count) * (UNITS[unit] ?? NaN));
+  return size >= 1 && size <= 267_386_880 ? size : undefined;
+}
+
 function check(isValid: boolean, rule: string): asserts isValid {
   if (!isValid) throw new TypeError(`PlantsModule: the option ${rule}`);
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isRepository(
-  value: PlantsModuleOptions['repository'] | undefined,
-): value is PlantsModuleOptions['repository'] {
-  return typeof value === 'string' || typeof value?.add === 'function';
 }
 
 /** Returns the verifier that the option describes; undefined for an invalid option. */
@@ -86,15 +89,16 @@ function verifierOf(authentication: PlantsModuleOptions['authentication'] | unde
 }
 
 function areTokens(value: unknown): value is readonly string[] {
-  return (
-    Array.isArray(value) &&
-    value.length > 0 &&
-    value.every((token) => typeof token === 'string' && isBearerToken(token))
-  );
+  const isToken = (token: unknown): boolean => typeof token === 'string' && isBearerToken(token);
+  return Array.isArray(value) && value.length > 0 && value.every(isToken);
 }
 
 function isVerifier(value: unknown): value is TokenVerifier {
   return typeof (value as TokenVerifier | null | undefined)?.verify === 'function';
+}
+
+function isRepository(value: string | PlantRepository | undefined): value is string | PlantRepository {
+  return typeof value === 'string' || typeof value?.add === 'function';
 }
 
 function isTimeout(value: number): boolean {

@@ -1,31 +1,20 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { unescape } from 'node:querystring';
-import { Injectable, RequestMethod } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { type AbstractHttpAdapter, ApplicationConfig, HttpAdapterHost } from '@nestjs/core';
 import { PLANTS_PATH } from './plants.module-definition.js';
 
-/** Parsers skip a request without these headers (RFC 9112 §6.3). */
-const BODY_HEADERS = ['content-type', 'content-length', 'transfer-encoding'] as const;
+const SENT_HEADERS = Symbol('sent headers');
 
-const HIDDEN = Symbol('hidden headers');
-
-/** A request, with the headers that the middleware has deleted. */
-type Request = IncomingMessage & { [HIDDEN]?: IncomingHttpHeaders };
+/** A request, with a copy of its headers if the middleware has deleted some of them. */
+type Request = IncomingMessage & { [SENT_HEADERS]?: IncomingHttpHeaders };
 
 type Middleware = (request: IncomingMessage, response: unknown, next: () => void) => void;
-
-/** The adapter of an application without body parsers: the service. */
-export interface WithoutBodyParsers {
-  readonly hasBodyParsers: false;
-}
-
-type Adapter = AbstractHttpAdapter & Partial<WithoutBodyParsers>;
 
 /**
  * Returns middleware that keeps the application's body parsers away from `POST /plants`. PlantsModule then reads the body
  * itself: after the token was checked, with exact ids, and with the contract's answer to invalid JSON. The module registers
- * such middleware for its own path. If you use RouterModule, register this one yourself, before all body parsers, with the
- * whole path: `app.use('/garden/plants', unparsedBody())`. Paths below are unaffected.
+ * such middleware for its path below the global prefix. For any other path, such as that of RouterModule, register this one
+ * yourself, before all body parsers: `app.use('/garden/plants', unparsedBody())`. Paths below are unaffected.
  */
 export function unparsedBody(): Middleware {
   // Express and Fastify cut off the path that the middleware is registered for.
@@ -42,59 +31,44 @@ export class UnparsedBodyRegistration {
     // https://github.com/nestjs/nest/blob/master/packages/core/nest-application.ts
     adapterHost.init$.subscribe(() => {
       // An application context without a server has no adapter.
-      const adapter = adapterHost.httpAdapter as Adapter | null;
-      if (adapter === null || adapter.hasBodyParsers === false) return;
+      const adapter = adapterHost.httpAdapter as AbstractHttpAdapter | null;
       // The application sets its prefix later.
-      adapter.use(hideBodyAt(() => plantsPath(config)));
+      adapter?.use(hideBodyAt(() => [...config.getGlobalPrefix().split('/'), PLANTS_PATH].filter(Boolean).join('/')));
     });
   }
 }
 
-/** Returns the path of `POST /plants`, with the global prefix unless that excludes it. RouterModule may add to this path. */
-function plantsPath(config: ApplicationConfig): string {
-  const isExcluded = config
-    .getGlobalPrefixOptions()
-    .exclude?.some(({ requestMethod: method, pathRegex }) => isPost(method) && pathRegex.test(`/${PLANTS_PATH}`));
-  const prefix = isExcluded ? [] : config.getGlobalPrefix().split('/').filter(Boolean);
-  return ['', ...prefix, PLANTS_PATH].join('/');
-}
-
-function isPost(method: RequestMethod): boolean {
-  return method === RequestMethod.POST || method === RequestMethod.ALL;
-}
-
 /** Returns middleware that hides the body of `POST` at a path from the parsers that run after it. */
 function hideBodyAt(path: () => string): Middleware {
-  return (request: Request, _response, next) => {
-    // The middleware may be registered twice.
-    if (request.method === 'POST' && request[HIDDEN] === undefined && routed(request.url ?? '') === routed(path())) {
-      hideBody(request);
-    }
+  return (request, _response, next) => {
+    if (request.method === 'POST' && routed(request.url ?? '') === routed(path())) hideBody(request);
     next();
   };
 }
 
 /**
  * Returns the path of a request target in one spelling for all that a router may take for the same: Express ignores the
- * letter case and a slash at the end, and Fastify decodes escapes. The target may be absolute, as
- * `http://example.org/plants` (RFC 9112 §3.2.2).
+ * letter case and a slash at the end. The target may be absolute, as `http://example.org/plants` (RFC 9112 §3.2.2).
  */
 function routed(url: string): string {
-  const path = url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*$/s, '');
-  return unescape(path).replace(/\/$/, '').toLowerCase();
+  return url
+    .replace(/^https?:\/\/[^/?]*/i, '')
+    .replace(/\?.*$/s, '')
+    .replace(/^\/|\/$/g, '')
+    .toLowerCase();
 }
 
+/** Deletes the headers without which parsers skip a request (RFC 9112 §6.3). */
 function hideBody(request: Request): void {
-  const hidden: IncomingHttpHeaders = {};
-  for (const name of BODY_HEADERS) {
-    hidden[name] = request.headers[name];
+  // The middleware may be registered twice.
+  if (SENT_HEADERS in request) return;
+  request[SENT_HEADERS] = { ...request.headers };
+  for (const name of ['content-type', 'content-length', 'transfer-encoding']) {
     Reflect.deleteProperty(request.headers, name);
   }
-  request[HIDDEN] = hidden;
 }
 
-/** Returns the headers with those that the middleware has deleted. */
+/** Returns the headers of a request as the client sent them. */
 export function sentHeaders(request: Request): IncomingHttpHeaders {
-  const { [HIDDEN]: hidden, headers } = request;
-  return hidden === undefined ? headers : { ...hidden, ...headers };
+  return request[SENT_HEADERS] ?? request.headers;
 }

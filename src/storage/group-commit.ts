@@ -17,6 +17,9 @@ const BATCH_SIZE = 1_024;
 /** Plants that wait before `isFull` is true: two batches. */
 const MAX_WAITING = 2_048;
 
+/** UTF-16 units of texts that wait before `isFull` is true: clients with large plants would fill the memory. */
+const MAX_WAITING_LENGTH = 67_108_864;
+
 /** Maximum UTF-16 units of texts before a batch takes no further plant, because a driver holds several copies of them. */
 const BATCH_LENGTH = 262_144;
 
@@ -56,14 +59,17 @@ interface Outage {
 export class GroupCommit {
   readonly #logger = new Logger('PlantStore');
   readonly #queue: Call[] = [];
-  #isRunning = false;
+  /** The sum of the lengths of the plants in the queue. */
+  #queueLength = 0;
+  /** Ends when the queue is empty. */
+  #running: Promise<void> | undefined;
   #outage: Outage | undefined;
 
   /**
    * Calls `#run` in the context of the constructor. Otherwise all plants of a batch would run with the AsyncLocalStorage (such
    * as the request id of a host) of the request that began it.
    */
-  readonly #runOutsideOfRequests = AsyncResource.bind(() => void this.#run());
+  readonly #runOutsideOfRequests = AsyncResource.bind(() => this.#run());
 
   constructor(private readonly repository: PlantRepository) {}
 
@@ -76,7 +82,8 @@ export class GroupCommit {
   add(plant: StoredPlant): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       this.#queue.push({ plant, resolve, reject });
-      if (!this.#isRunning) this.#runOutsideOfRequests();
+      this.#queueLength += lengthOf(plant);
+      this.#running ??= this.#runOutsideOfRequests();
     });
   }
 
@@ -87,12 +94,16 @@ export class GroupCommit {
 
   /** True if no more plants of clients should wait. */
   get isFull(): boolean {
-    return this.#queue.length >= MAX_WAITING;
+    return this.#queue.length >= MAX_WAITING || this.#queueLength >= MAX_WAITING_LENGTH;
+  }
+
+  /** Resolves when no plant waits any more. */
+  async idle(): Promise<void> {
+    await this.#running;
   }
 
   /** Stores one batch after another until the queue is empty. Never rejects: `#commit` catches what a repository throws. */
   async #run(): Promise<void> {
-    this.#isRunning = true;
     // Node reads the requests that have arrived already.
     await nextTurn();
     while (this.#queue.length > 0) {
@@ -103,7 +114,7 @@ export class GroupCommit {
       await nextTurn();
     }
     // In the same turn as the last look at the queue: a plant that arrives later must start the next run.
-    this.#isRunning = false;
+    this.#running = undefined;
   }
 
   /** Takes the calls that have waited for longest. */
@@ -115,6 +126,7 @@ export class GroupCommit {
       size += 1;
       length += lengthOf(plant);
     }
+    this.#queueLength -= length;
     return this.#queue.splice(0, size);
   }
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type DynamicModule, Module } from '@nestjs/common';
+import type { DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { PlantsModule } from '../../src/index.js';
 import { HostLog, newApplication, send } from '../support/hosts/application.js';
@@ -52,22 +52,15 @@ describe('PlantsModule', () => {
     ...[NaN, 0, '256mb', '1 kb'].map((limit) => ({
       what: `${JSON.stringify(limit)} as limit of the body`,
       options: { body: { limit } },
-      words: 'body must be',
+      words: 'body.limit must be',
     })),
-    ...['5mb', 5, []].flatMap((value) =>
-      ['body', 'database'].map((name) => ({
-        what: `${JSON.stringify(value)} as ${name}`,
-        options: { [name]: value },
-        words: `${name} must be`,
-      })),
-    ),
     { what: 'a misspelt limit of the body', options: { body: { limits: 1 } }, words: 'limits' },
     { what: 'a misspelt timeout', options: { database: { timeouts: 1 } }, words: 'timeouts' },
     ...[NaN, 0, 3_600_001, 1.5, '5s'].flatMap((limit) =>
       ['timeout', 'startTimeout'].map((name) => ({
         what: `${JSON.stringify(limit)} as ${name}`,
         options: { database: { [name]: limit } },
-        words: 'database must be',
+        words: 'database must have',
       })),
     ),
     ...['', 'a b', 'a"b', 'ä'].map((scope) => ({
@@ -110,19 +103,6 @@ describe('PlantsModule', () => {
     { body: { limit: '255mb' }, database: { timeout: 3_600_000, startTimeout: 3_600_000 } },
   ])('starts with %j', async (options) => {
     expect(await startWith(options)).toBe('started');
-  });
-
-  it('is registered once, and may be imported by several modules', async () => {
-    const plants = PlantsModule.forRoot(OPTIONS);
-    @Module({ imports: [plants] })
-    class FirstModule {}
-    @Module({})
-    class HostModule {}
-
-    expect(await start({ module: HostModule, imports: [FirstModule, plants] })).toBe('started');
-    expect(await start({ module: HostModule, imports: [FirstModule, PlantsModule.forRoot(OPTIONS)] })).toBe(
-      'TypeError: PlantsModule: it is registered twice: import the result of one forRoot, or set isGlobal',
-    );
   });
 
   it('waits for a PostgreSQL server no longer than database.startTimeout, and logs once that it waits', async () => {

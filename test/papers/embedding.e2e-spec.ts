@@ -70,7 +70,7 @@ describe('The guide to embedding', () => {
   });
 
   it('has the options that the module takes', () => {
-    const options: Readonly<Record<keyof PlantsModuleOptions | 'isGlobal', true>> = {
+    const options: Readonly<Record<keyof PlantsModuleOptions, true>> = {
       repository: true,
       authentication: true,
       scope: true,
@@ -78,7 +78,6 @@ describe('The guide to embedding', () => {
       body: true,
       database: true,
       onPlantCreated: true,
-      isGlobal: true,
     };
     const names = GUIDE.tableIn('Options').map(([name = '']) => name.replaceAll('`', '').replace(/\..*/, ''));
 

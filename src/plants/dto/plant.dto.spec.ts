@@ -1,6 +1,6 @@
 import { validateSync } from 'class-validator';
 import fc from 'fast-check';
-import { PlantDto, toNewPlant, toPlant, ValidNewPlant } from './plant.dto.js';
+import { PlantDto, toNewPlant, ValidNewPlant } from './plant.dto.js';
 
 /** Any UTF-16 code units, so that surrogates are often unpaired. */
 const units = fc.oneof(
@@ -29,7 +29,7 @@ describe('toNewPlant', () => {
     const plant = toNewPlant({ id: 7n, name: 'Monstera', tag: undefined, colour: 'green' });
 
     expect(plant).toBeInstanceOf(ValidNewPlant);
-    expect(JSON.stringify(toPlant(plant))).toBe('{"name":"Monstera"}');
+    expect(plant).toEqual({ id: 7n, name: 'Monstera', tag: undefined });
     expect(plant).not.toHaveProperty('colour');
   });
 

@@ -1,15 +1,12 @@
-import { Expose } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import { ContractException } from '../../contract/contract.exception.js';
 import { IsInt64, IsText, MayBeAbsent } from './field-rules.js';
 
-/** The Plant of the contract. Expose is for hosts whose ClassSerializerInterceptor uses excludeAll. */
+/** The Plant of the contract. */
 export class PlantDto {
-  @Expose()
   @IsText()
   name!: string;
 
-  @Expose()
   @MayBeAbsent()
   @IsText({ insteadOfNull: 'leave it out if there is none' })
   tag?: string | undefined;
@@ -32,18 +29,16 @@ export class ValidNewPlant extends NewPlantDto {}
  * @throws {ContractException} 422 if the value is not a NewPlant
  */
 export function toNewPlant(value: unknown): ValidNewPlant {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new ContractException(422);
+  if (!isObject(value)) throw new ContractException(422);
   const { id, name, tag }: Partial<Record<keyof NewPlantDto, unknown>> = value;
-  const fields = { id, name, tag } as NewPlantDto;
-  const errors = validateSync(Object.assign(new NewPlantDto(), fields), {
-    validationError: { target: false, value: false },
-  });
-  if (errors.length === 0) return Object.assign(new ValidNewPlant(), fields);
+  const plant = Object.assign(new ValidNewPlant(), { id, name, tag });
+  const errors = validateSync(plant, { validationError: { target: false, value: false } });
+  if (errors.length === 0) return plant;
   const faults = errors.flatMap(({ constraints }) => Object.values(constraints ?? {}));
   throw new ContractException(422, `${faults.join('; ')}.`);
 }
 
-/** Returns the Plant of a NewPlant, which the answer has. */
-export function toPlant({ name, tag }: Readonly<PlantDto>): PlantDto {
-  return Object.assign(new PlantDto(), { name, tag });
+/** Returns whether a value of JSON is an object. */
+export function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
