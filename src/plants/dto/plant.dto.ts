@@ -31,9 +31,9 @@ export class ValidNewPlant extends NewPlantDto {}
 export function toNewPlant(value: unknown): ValidNewPlant {
   if (!isObject(value)) throw new ContractException(422);
   const { id, name, tag }: Partial<Record<keyof NewPlantDto, unknown>> = value;
-  const plant = Object.assign(new ValidNewPlant(), { id, name, tag });
+  const plant = Object.assign(new NewPlantDto(), { id, name, tag });
   const errors = validateSync(plant, { validationError: { target: false, value: false } });
-  if (errors.length === 0) return plant;
+  if (errors.length === 0) return Object.assign(new ValidNewPlant(), plant);
   const faults = errors.flatMap(({ constraints }) => Object.values(constraints ?? {}));
   throw new ContractException(422, `${faults.join('; ')}.`);
 }
