@@ -9,9 +9,8 @@ import { explainWriteError } from '../files/file-errors.js';
 import { publishFile } from '../files/publish-file.js';
 import { lengthOf } from '../storage/plant-repository.js';
 import { counted, JSON_OPTION, parseFileName, printSummary, type ReportOptions } from './command-line.js';
-import { inBatches } from './data/batches.js';
+import { inBatches, withProgress } from './data/batches.js';
 import { encodePlants, type Format, formatOf, formatOption, HEADERS } from './data/formats.js';
-import { withProgress } from './data/progress.js';
 import { openExistingSnapshot } from './open-store.js';
 
 interface ExportOptions extends ReportOptions {

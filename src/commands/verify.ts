@@ -3,9 +3,8 @@ import type { Command } from 'commander';
 import { loadConfiguration } from '../config/load-configuration.js';
 import { lengthOf } from '../storage/plant-repository.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions } from './command-line.js';
-import { inBatches } from './data/batches.js';
+import { inBatches, withProgress } from './data/batches.js';
 import { encodePlants } from './data/formats.js';
-import { withProgress } from './data/progress.js';
 import { openExistingSnapshot } from './open-store.js';
 
 export function configure(command: Command): void {

@@ -76,11 +76,10 @@ describe('A row of CSV', () => {
 
   it.each([
     {
-      ids: ['', '01', 'a', '+1', '9223372036854775808', '1.5', '7.000', '9007199254740992.0'],
+      ids: ['', '01', 'a', '+1', ' 1', '1 ', '9223372036854775808', '1.5', '7.000', '9007199254740992.0'],
       reason: /^id must be an integer[^:]+$/,
     },
     { ids: ['9.0072E+15', '9,0072E+15', '1e3', '-4E5'], reason: /^The id \S+ was rounded by a spreadsheet: / },
-    { ids: [' 1', '1 '], reason: /^The id has blanks beside it: / },
   ])('is rejected for an id such as $ids.0', async ({ ids, reason }) => {
     for (const id of ids) {
       const { rows } = await read(`name,id\na,"${id}"\n`);
@@ -110,8 +109,7 @@ describe('A file is refused', () => {
     },
     { what: 'that is NDJSON', file: '{"id":1}\n', complaint: 'if the file is NDJSON, pass --format ndjson' },
     { what: 'that is empty', file: '', complaint: 'the file is empty' },
-    { what: 'with blanks after its commas', file: 'id, name\n1, a\n', complaint: 'blanks beside its separators' },
-    { what: 'with CR alone', file: 'id,name\r1,a\r2,b\r', complaint: 'the lines end with CR alone' },
+    { what: 'with blanks after its commas', file: 'id, name\n1, a\n', complaint: 'without blanks beside them' },
     {
       what: 'with a wrong quotation mark',
       file: 'id,name\n1,"a\r\nb"\n2,5" pot\n3,a',

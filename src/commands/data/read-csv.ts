@@ -6,9 +6,9 @@ import { readRow, type Row } from './rows.js';
 /** Matches a first line with which some programs tell Excel the separator of the file. */
 const SEPARATOR_LINE = /^sep=([,;])\r?\n/i;
 
-const WRONG_HEADER =
-  'the first line must name the columns id, name and tag, separated by commas or semicolons, each once; tag may be ' +
-  'missing; if the file is NDJSON, pass --format ndjson';
+const HEADER_RULE =
+  'the first line must name the columns id, name and tag, separated by commas or semicolons, without blanks beside them, ' +
+  'each once; tag may be missing; if the file is NDJSON, pass --format ndjson';
 
 /** An integer. pandas writes 7.0 if its column has gaps, but 7.000 is seven thousand in German. */
 const INTEGER = /^-?(?:0|[1-9]\d*)(?:\.0)?$/;
@@ -32,15 +32,20 @@ export async function* readCsv(
 ): AsyncGenerator<Row> {
   const beginning = await readFirstLine(texts);
   const [separatorLine = '', delimiter = separatorOf(beginning)] = SEPARATOR_LINE.exec(beginning) ?? [];
-  const records = new CsvRecords(separatorLine === '' ? 1 : 2);
-  const parser = parse({
-    cast: (field, { quoting }) => (field === '' && !quoting ? undefined : field),
-    delimiter,
-    // The types of csv-parse know only records of strings.
-    on_record: (fields) => records.read(fields) as never,
-    record_delimiter: ['\r\n', '\n'],
-    relax_column_count: true,
-  });
+  /** The number of the line on which the next record begins. The parser's own counts CRLF in a text twice. */
+  let line = separatorLine === '' ? 1 : 2;
+  /** The names of the columns in lower case, once the header is read. */
+  let columns: readonly string[] | undefined;
+
+  function read(fields: readonly Field[]): Row | null {
+    const firstLine = line;
+    line += fields.join('').split('\n').length;
+    if (fields.every((field) => field === undefined)) return null;
+    if (columns !== undefined) return readRecord(firstLine, fields, columns);
+    columns = readHeader(fields);
+    return null;
+  }
+
   let last = beginning;
   async function* source(): AsyncGenerator<string> {
     yield beginning.slice(separatorLine.length);
@@ -49,13 +54,23 @@ export async function* readCsv(
       if (text !== '') last = text;
     }
   }
+
+  const parser = parse({
+    cast: (field, { quoting }) => (field === '' && !quoting ? undefined : field),
+    delimiter,
+    // The types of csv-parse know only records of strings.
+    on_record: (fields) => read(fields) as never,
+    record_delimiter: ['\r\n', '\n'],
+    relax_column_count: true,
+  });
   try {
     // An error of either stream ends the iteration, which throws it.
     yield* pipeline(source(), parser, () => undefined) as AsyncIterable<Row>;
-  } catch (error) {
-    throw error instanceof CsvError ? records.explain(error) : error;
+  } catch (cause) {
+    if (!(cause instanceof CsvError)) throw cause;
+    throw new OperatorError(columns === undefined ? HEADER_RULE : `line ${line}: ${faultOf(cause)}`, { cause });
   }
-  records.assertHeader();
+  if (columns === undefined) throw new OperatorError(`the file is empty: ${HEADER_RULE}`);
   if (!last.endsWith('\n')) warn('The file does not end in a line break: check that its last row is complete.');
 }
 
@@ -76,54 +91,16 @@ function separatorOf(beginning: string): string {
   return header.split(';').length > header.split(',').length ? ';' : ',';
 }
 
-/** Reads the records of a file one after another. The first is the header. */
-class CsvRecords {
-  /** The number of the line on which the next record begins. */
-  #line: number;
-  /** The names of the columns in lower case. */
-  #columns: readonly string[] | undefined;
-
-  constructor(firstLine: number) {
-    this.#line = firstLine;
-  }
-
-  /** Returns the row of a record, or null if the record is the header or has no value. */
-  read(fields: readonly Field[]): Row | null {
-    const line = this.#line;
-    // The parser's own number of the line counts each CRLF between quotation marks twice.
-    this.#line += fields.join('').split('\n').length;
-    if (fields.every((field) => field === undefined)) return null;
-    if (this.#columns !== undefined) return readRecord(line, fields, this.#columns);
-    this.#columns = readHeader(fields);
-    return null;
-  }
-
-  /** Returns the error for the operator after the parser has refused the next record. */
-  explain(cause: CsvError): OperatorError {
-    if (this.#columns === undefined) return new OperatorError(WRONG_HEADER, { cause });
-    const fault =
-      cause.code === 'CSV_QUOTE_NOT_CLOSED'
-        ? 'a quotation mark is not closed, or the file is cut off there'
-        : 'its quotation marks are wrong: write 5" pot as "5"" pot", and no blank before a quotation mark';
-    return new OperatorError(`line ${this.#line}: ${fault}`, { cause });
-  }
-
-  assertHeader(): void {
-    if (this.#columns === undefined) throw new OperatorError(`the file is empty: ${WRONG_HEADER}`);
-  }
+function faultOf({ code }: CsvError): string {
+  if (code === 'CSV_QUOTE_NOT_CLOSED') return 'a quotation mark is not closed, or the file is cut off there';
+  return 'its quotation marks are wrong: write 5" pot as "5"" pot", and no blank before a quotation mark';
 }
 
 function readHeader(fields: readonly Field[]): readonly string[] {
   const columns = fields.map((field = '') => field.toLowerCase());
-  if (columns.some((name) => name.includes('\r'))) {
-    throw new OperatorError('the lines end with CR alone: convert the file to LF or CRLF, for example with mac2unix');
-  }
   const count = (name: string): number => columns.filter((column) => column === name).length;
   if (count('id') === 1 && count('name') === 1 && count('tag') <= 1) return columns;
-  if (columns.some((column) => /^\s+(?:id|name|tag)\s*$|^(?:id|name|tag)\s+$/.test(column))) {
-    throw new OperatorError('the first line has blanks beside its separators: remove them from all lines');
-  }
-  throw new OperatorError(WRONG_HEADER);
+  throw new OperatorError(HEADER_RULE);
 }
 
 function readRecord(line: number, fields: readonly Field[], columns: readonly string[]): Row {
@@ -133,9 +110,6 @@ function readRecord(line: number, fields: readonly Field[], columns: readonly st
   const [id = '', name = '', tag] = ['id', 'name', 'tag'].map((column) => fields[columns.indexOf(column)]);
   if (EXPONENT.test(id)) {
     return { line, reason: `The id ${id} was rounded by a spreadsheet: format the column as text before you fill it.` };
-  }
-  if (id !== id.trim()) {
-    return { line, reason: 'The id has blanks beside it: remove them from all fields, because a text keeps them.' };
   }
   return readRow(line, `{"id":${INTEGER.test(id) ? id : null},${JSON.stringify({ name, tag }).slice(1)}`);
 }
