@@ -4,7 +4,6 @@ import { setFlagsFromString } from 'node:v8';
 import { Command, CommanderError } from 'commander';
 import { EXIT_STATUS, type ExitStatus, OperatorError } from './operator-error.js';
 import { explainWriteError } from './files/file-errors.js';
-import { onSignals } from './process/signals.js';
 import { readVersion } from './process/version.js';
 import { RepositoryUnavailableError } from './storage/plant-repository.js';
 import { withoutCredentials } from './operator-text.js';
@@ -36,13 +35,17 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
 async function run([name = 'start', ...parameters]: readonly string[]): Promise<void> {
   // Only the user of the program can read the files that it creates.
   process.umask(0o077);
-  handleEnds(name === 'start');
+  process.stderr.on('error', () => undefined);
+  // The service stops in order, and goes on without the reader of its log.
+  if (name !== 'start') endEarly();
   const program = new Command('plant-store')
     .description('A service that stores plants, and the commands to operate it. DATABASE_URL names the store.')
     .version(readVersion(), '--version', 'print the version')
     .helpCommand(false)
     .exitOverride()
-    .configureOutput({ outputError: (text, write) => write(withoutValue(text.replace(/^error: /, 'plant-store: '))) })
+    .configureOutput({
+      outputError: (text, write) => write(withoutCredentials(text.replace(/^error: /, 'plant-store: '))),
+    })
     .addHelpText('after', '\nExample:\n  plant-store export plants.ndjson')
     // Commander knows only names and summaries at first, so `--help` loads no command. Before it parses the parameters of a
     // command, this hook loads the file of the command, which adds its options, help and action.
@@ -54,24 +57,14 @@ async function run([name = 'start', ...parameters]: readonly string[]): Promise<
   await program.parseAsync([name, ...parameters], { from: 'user' });
 }
 
-/** Removes the value of an unknown option such as `--tokn=secret`, and credentials in a URL that is no command. */
-function withoutValue(text: string): string {
-  return withoutCredentials(text.replace(/(unknown option '[^'=]*)=.*'/, "$1'"));
-}
-
-/** Sets how the program ends at a signal, and if its output has no reader. */
-function handleEnds(isService: boolean): void {
-  const end = (): void => process.exit(isService ? EXIT_STATUS.done : EXIT_STATUS.interrupted);
-  // SIGHUP ends a command. A service ignores SIGHUP while it starts, and then reloads its files.
-  onSignals({ stop: end, reload: isService ? () => undefined : end });
-  process.stdout.on('error', (error: Error) => {
-    // Losing the reader of its log must not stop the service.
-    if (isService) return;
-    // A reader such as head has read enough, so the command ends.
-    if ('code' in error && error.code === 'EPIPE') process.exit(EXIT_STATUS.done);
+/** Ends a command at a signal, or when its output has no reader. What it has to remove, it removes at the event `exit`. */
+function endEarly(): void {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(EXIT_STATUS.interrupted));
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // A reader such as head has read enough.
+    if (error.code === 'EPIPE') process.exit(EXIT_STATUS.done);
     fail(explainWriteError('stdout', error));
   });
-  process.stderr.on('error', () => undefined);
 }
 
 /** Ends the program at once after an error: a database connection that failed to open could keep the process alive. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/load-configuration.js';
-import { isEnvFileExposed, removedSettings } from '../config/warnings.js';
+import { findWarnings } from '../config/warnings.js';
 import { engineOf } from '../storage/engines.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './command-line.js';
 
@@ -17,13 +17,10 @@ export function configure(command: Command): void {
 
 async function run(options: ReportOptions): Promise<void> {
   const configuration = loadConfiguration();
-  for (const { name, advice } of removedSettings()) {
-    process.stderr.write(`warning: ${name} has no effect any more: ${advice}\n`);
-  }
-  if (isEnvFileExposed()) process.stderr.write('warning: other users can read the secrets in .env: chmod 600 .env\n');
+  for (const warning of findWarnings()) process.stderr.write(`warning: ${warning}\n`);
   // Loaded here, because TLS takes longer to load than the help.
   const { openCertificate } = await import('../process/certificate-files.js');
-  const { openTokens } = await import('../process/open-tokens.js');
+  const { openTokens } = await import('../process/tokens.js');
   const tokens = openTokens(configuration);
   const certificate = openCertificate(configuration);
   certificate?.assertValid();

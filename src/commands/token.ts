@@ -1,9 +1,7 @@
-import { writeFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { digestToken, generateToken } from '../auth/static-tokens.js';
 import { addToken, parseInstant, parseTokens, readTokenFile, removeTokens } from '../auth/token-file.js';
 import { loadConfiguration } from '../config/load-configuration.js';
-import { explainWriteError } from '../files/file-errors.js';
 import { badUsage } from '../operator-error.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './command-line.js';
 
@@ -27,18 +25,18 @@ export function configure(command: Command): void {
         .default(inDays(90), '90d'),
     )
     .option(...JSON_OPTION)
-    .action((options: CreateOptions) => create(tokenFile(command.opts()), options));
+    .action((options: CreateOptions) => create(fileOf(command.opts()), options));
   command
     .command('list')
     .description('print the name, the expiry and the state of each token, separated by tabs')
     .option(...JSON_OPTION)
-    .action((options: ReportOptions) => list(tokenFile(command.opts()), options));
+    .action((options: ReportOptions) => list(fileOf(command.opts()), options));
   command
     .command('revoke')
     .description('revoke every token of this name')
     .argument('<name>')
     .option(...JSON_OPTION)
-    .action((name: string, options: ReportOptions) => revoke(tokenFile(command.opts()), name, options));
+    .action((name: string, options: ReportOptions) => revoke(fileOf(command.opts()), name, options));
 }
 
 interface CreateOptions extends ReportOptions {
@@ -50,14 +48,7 @@ function create(file: string, { name, expires: when, json }: CreateOptions): voi
   const token = generateToken();
   const expires = when === 'never' ? undefined : when;
   addToken(file, { name, digest: digestToken(token), expires });
-  try {
-    // writeFileSync fails now, but process.stdout would fail later.
-    const shown = json === true ? JSON.stringify({ name, token, expires: expires ?? null, file }) : token;
-    writeFileSync(process.stdout.fd, `${shown}\n`);
-  } catch (error) {
-    removeTokens(file, name);
-    throw explainWriteError('stdout', error);
-  }
+  process.stdout.write(`${json === true ? JSON.stringify({ name, token, expires: expires ?? null, file }) : token}\n`);
   if (json === true) return;
   const until = expires === undefined ? 'never expires' : `expires at ${expires.toISOString()}`;
   process.stderr.write(`${name} ${until}. The token is shown only once; ${file} keeps its digest.\n`);
@@ -77,13 +68,11 @@ function revoke(file: string, name: string, options: ReportOptions): void {
   printSummary({ name, file }, `${name} is revoked.`, options);
 }
 
-function tokenFile({ file }: { readonly file?: string }): string {
+function fileOf({ file }: { readonly file?: string }): string {
   if (file !== undefined) return file;
-  const { accessTokens, accessTokensFile, firstTokenFile } = loadConfiguration();
-  if (accessTokensFile === undefined && accessTokens.length > 0) {
-    throw badUsage('with ACCESS_TOKENS alone the service reads no file: set ACCESS_TOKENS_FILE too, or pass --file');
-  }
-  return accessTokensFile ?? firstTokenFile;
+  const { tokenFile } = loadConfiguration();
+  if (tokenFile !== undefined) return tokenFile;
+  throw badUsage('with ACCESS_TOKENS alone the service reads no file: set ACCESS_TOKENS_FILE too, or pass --file');
 }
 
 function parseName(text: string): string {

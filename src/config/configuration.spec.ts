@@ -144,17 +144,6 @@ describe('The URL of a PostgreSQL server', () => {
   );
 });
 
-describe('One port for both listeners', () => {
-  it('is refused, unless they are on different hosts or the system chooses both', () => {
-    expect(complaintAbout({ PORT: '3001' })).toBe(
-      'MANAGEMENT_PORT and PORT are both 3001: set one of them to another port',
-    );
-    for (const HOST of ['0.0.0.0', '::']) expect(complaintAbout({ PORT: '3001', HOST })).toMatch(/ are both 3001: /);
-    expect(() => parseConfiguration({ PORT: '3001', HOST: '192.0.2.1' })).not.toThrow();
-    expect(() => parseConfiguration({ PORT: '0', MANAGEMENT_PORT: '0' })).not.toThrow();
-  });
-});
-
 describe('A host with a zone', () => {
   it('is refused, because no URL can have it', () => {
     expect(complaintAbout({ HOST: 'fe80::1%eth0' })).toContain('without a port or zone');
@@ -225,13 +214,16 @@ describe('A valid value', () => {
     });
   });
 
-  it.each([
-    ['sqlite:data/plants.db', 'data/tokens'],
-    ['sqlite:/srv/plants.db', '/srv/tokens'],
-    ['sqlite:plants.db', 'tokens'],
-    ['sqlite::memory:', 'data/tokens'],
-    ['postgres://user@localhost/plants', 'data/tokens'],
-  ])('of DATABASE_URL, %s, decides that the first token is in %s', (url, file) => {
-    expect(parseConfiguration({ DATABASE_URL: url }).firstTokenFile).toBe(file);
+  it.each<[variables: Readonly<Record<string, string>>, file: string | undefined]>([
+    [{ DATABASE_URL: 'sqlite:data/plants.db' }, 'data/tokens'],
+    [{ DATABASE_URL: 'sqlite:/srv/plants.db' }, '/srv/tokens'],
+    [{ DATABASE_URL: 'sqlite:plants.db' }, 'tokens'],
+    [{ DATABASE_URL: 'sqlite::memory:' }, 'data/tokens'],
+    [{ DATABASE_URL: 'postgres://user@localhost/plants' }, 'data/tokens'],
+    [{ ACCESS_TOKENS_FILE: 'named' }, 'named'],
+    [{ ACCESS_TOKENS: 'one', ACCESS_TOKENS_FILE: 'named' }, 'named'],
+    [{ ACCESS_TOKENS: 'one' }, undefined],
+  ])('decides about the token file: %j, %s', (variables, file) => {
+    expect(parseConfiguration(variables).tokenFile).toBe(file);
   });
 });

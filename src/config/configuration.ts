@@ -130,10 +130,15 @@ export class Configuration {
   @List(isOrigin, 'origins without a path, separated by commas, for example https://plants.example')
   readonly corsOrigins: readonly string[] = [];
 
-  /** The token file that the first start creates beside the data if no tokens are configured. */
-  get firstTokenFile(): string {
-    const file = this.databaseUrl.engine === 'sqlite' ? this.databaseUrl.file : undefined;
-    return join(file === undefined ? 'data' : dirname(file), 'tokens');
+  /**
+   * The token file: that of ACCESS_TOKENS_FILE or, if ACCESS_TOKENS is not set either, the one beside the data that the first
+   * start creates. With ACCESS_TOKENS alone, there is none.
+   */
+  get tokenFile(): string | undefined {
+    if (this.accessTokensFile !== undefined) return this.accessTokensFile;
+    if (this.accessTokens.length > 0) return undefined;
+    const data = this.databaseUrl.engine === 'sqlite' ? this.databaseUrl.file : undefined;
+    return join(data === undefined ? 'data' : dirname(data), 'tokens');
   }
 
   /** The settings of a store beside its URL. */

@@ -108,23 +108,18 @@ function assertNoFaults(faults: readonly string[]): void {
   if (faults.length > 0) throw badUsage(faults.join('\n'));
 }
 
-/** Returns what is wrong with settings of which one needs another, or that exclude each other. */
+/** Returns what is wrong with settings that depend on each other. */
 function conflictsIn(configuration: Configuration): string[] {
   const faults = NEEDS.filter(
     ([name, other]) => configuration[name] !== undefined && configuration[other] === undefined,
   ).map(([name, other]) => `${variableOf(other)} must be set, because ${variableOf(name)} is set`);
-  const { databaseUrl, host, port, managementHost, managementPort, jwtIssuer, jwtJwksUrl, jwtAllowHttp } =
-    configuration;
+  const { databaseUrl, jwtIssuer, jwtJwksUrl, jwtAllowHttp } = configuration;
   for (const [name, url] of Object.entries({ jwtIssuer, jwtJwksUrl })) {
     if (url === undefined || jwtAllowHttp === 'on' || isHttpsOrLoopback(new URL(url))) continue;
     faults.push(`${variableOf(name)} must be https; if you trust the network to it, set JWT_ALLOW_HTTP=on`);
   }
   if (databaseUrl.engine === 'postgres' && databaseUrl.lacksSslMode) {
     faults.push(`DATABASE_URL must have ${SSL_MODE_RULE}`);
-  }
-  const overlap = host === managementHost || [host, managementHost].some((name) => ['0.0.0.0', '::'].includes(name));
-  if (port !== 0 && port === managementPort && overlap) {
-    faults.push(`MANAGEMENT_PORT and PORT are both ${port}: set one of them to another port`);
   }
   return faults;
 }

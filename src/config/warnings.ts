@@ -11,22 +11,18 @@ const REMOVED: Readonly<Record<string, string>> = {
   WORKERS: 'start several instances, see "Several processes on one machine" in docs/scaling.md',
 };
 
-interface RemovedSetting {
-  readonly name: string;
-  /** The advice for the operator. */
-  readonly advice: string;
-}
-
-/** Returns the variables that are set, but have no effect any more. */
-export function removedSettings(): RemovedSetting[] {
+/** Returns what the operator should look at although the configuration can be used, a line each. */
+export function findWarnings(): string[] {
   const variables = readVariables();
-  return Object.entries(REMOVED)
+  const warnings = Object.entries(REMOVED)
     .filter(([name]) => variables[name] !== undefined)
-    .map(([name, advice]) => ({ name, advice }));
+    .map(([name, advice]) => `${name} has no effect any more: ${advice}`);
+  if (isEnvFileExposed()) warnings.push('other users can read the secrets in .env: chmod 600 .env');
+  return warnings;
 }
 
 /** Returns whether other users can read tokens or a password in `.env`. */
-export function isEnvFileExposed(): boolean {
+function isEnvFileExposed(): boolean {
   const { ACCESS_TOKENS = '', DATABASE_URL = '' } = readEnvFile();
   const hasSecret = ACCESS_TOKENS !== '' || DATABASE_URL.startsWith('postgres');
   // Windows has no modes.

@@ -1,87 +1,115 @@
+import 'reflect-metadata';
 import type { Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { createApplication } from '../app.module.js';
-import { FirstKnownVerifier } from '../auth/first-known-verifier.js';
-import type { StaticTokens } from '../auth/static-tokens.js';
+import { Logger } from '@nestjs/common';
 import { TokenFileVerifier } from '../auth/token-file-verifier.js';
-import type { TokenVerifier } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
+import { findWarnings } from '../config/warnings.js';
 import type { PublicApplication } from '../http/fastify-adapter.js';
-import type { ServiceLogger } from '../logging/service-logger.js';
+import { ServiceLogger } from '../logging/service-logger.js';
+import { isLoopbackHost } from '../loopback-host.js';
 import type { ManagedService } from '../management/managed-service.js';
 import type { Management } from '../management/management.module.js';
+import { EXIT_STATUS, OperatorError } from '../operator-error.js';
+import { openRepository } from '../storage/engines.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import { docsOrigins, explainListenError, originOf } from './addresses.js';
-import type { CertificateFiles } from './certificate-files.js';
+import { createConfiguredApplication, type Parts } from './application.js';
+import { openCertificate } from './certificate-files.js';
+import { onSignals } from './signals.js';
+import { createFirstToken, createTokenCommand, openTokens } from './tokens.js';
 import { readVersion } from './version.js';
 
-/** Maximum connections that wait to be accepted. The system may allow fewer (on Linux, net.core.somaxconn). */
-const BACKLOG = 4_096;
+const logger = new Logger('PlantStore');
 
-/** The parts that a start opens before the service. */
-interface OpenedParts {
-  readonly tokens: StaticTokens | TokenFileVerifier;
-  readonly certificate: CertificateFiles | undefined;
-  readonly repository: PlantRepository;
-  readonly log: ServiceLogger;
+/**
+ * Starts the service, which runs until a signal stops the process.
+ *
+ * @throws {OperatorError} with a message for the operator; any other error is a defect
+ */
+export async function startService(configuration: Configuration): Promise<void> {
+  const log = new ServiceLogger(configuration.logLevel);
+  Logger.overrideLogger(log);
+  for (const warning of findWarnings()) logger.warn(warning);
+  // Read before the store is opened, and perhaps created: a faulty file must leave no new store.
+  const tokens = openTokens(configuration);
+  const certificate = openCertificate(configuration);
+  const repository = await openRepository(configuration.databaseUrl, {
+    ...configuration.store,
+    createsDirectory: true,
+    onWait: (reason) => logger.warn(`The start waits for the database: ${reason}`),
+  });
+  const origins = new Set(configuration.corsOrigins);
+  const parts = { log, tokens, certificate, repository, origins };
+  const app = await createConfiguredApplication(configuration, parts);
+  log.logRequests(configuration.logRequests);
+
+  const baseUrl = await listen(app, configuration);
+  certificate?.watch((renewed) => (app.getHttpServer() as Server).setSecureContext(renewed));
+  const service = new Service(app, parts);
+  // Set at once, because systemd may stop the service as soon as it serves.
+  onSignals({
+    stop: (signal) => void service.stop(signal, configuration.shutdownTimeout),
+    reload: () => {
+      logger.log('Reloading after SIGHUP');
+      service.reload();
+    },
+  });
+  const managementUrl = await service.openManagement(configuration, baseUrl, origins);
+  if (service.isStopping) return;
+
+  // Created once the service listens: a start that fails must leave no token.
+  const notice = createFirstToken(configuration, `${baseUrl}/plants`);
+  // Loads the token before it is shown, because a client may use it at once.
+  service.reload();
+  logStart(service, configuration, tokens);
+  if (managementUrl !== undefined) logger.log(`Management: ${managementUrl}`);
+  logger.log(`Listening: POST ${baseUrl}/plants`);
+  warnOfClearText(configuration);
+  // Shown after the log, so that a newcomer finds it at the end of the output.
+  if (notice !== undefined) process.stderr.write(notice);
 }
 
-/** The application with its public port, and the management listener, for which this class is what it tells about. */
-export class Service implements ManagedService {
-  isStopping = false;
+/** Opens the public port, and returns {base_url}. */
+async function listen(app: PublicApplication, { host, port, basePath }: Configuration): Promise<string> {
+  await app.listen(port, host).catch((error: unknown) => {
+    throw explainListenError('HOST and PORT', error);
+  });
+  return (await app.getUrl()) + basePath;
+}
+
+/** The service while it listens. The management listener tells about it. */
+class Service implements ManagedService {
   readonly version = readVersion();
-  readonly repository: PlantRepository;
-  /** The origins whose pages may send plants. */
-  readonly #origins: Set<string>;
-  #app: PublicApplication | undefined;
+  isStopping = false;
   #management: Management | undefined;
 
   constructor(
-    private readonly configuration: Configuration,
-    private readonly parts: OpenedParts,
-  ) {
-    this.repository = parts.repository;
-    this.#origins = new Set(configuration.corsOrigins);
-  }
-
-  /**
-   * Opens the public port, and returns {base_url}.
-   *
-   * @throws {OperatorError} if the system refuses the address
-   */
-  async listen(): Promise<string> {
-    const { host, port, basePath, logRequests } = this.configuration;
-    const { certificate, log } = this.parts;
-    const app = await this.#createApplication();
-    this.#app = app;
-    log.logRequests(logRequests);
-    await app.listen({ port, host, backlog: BACKLOG }).catch((error: unknown) => {
-      throw explainListenError('HOST and PORT', host, port, error);
-    });
-    const server = app.getHttpServer() as Server;
-    certificate?.watch((renewed) => server.setSecureContext(renewed));
-    const address = server.address() as AddressInfo;
-    const scheme = certificate === undefined ? 'http' : 'https';
-    return originOf(scheme, address.address, address.port) + basePath;
-  }
+    private readonly app: PublicApplication,
+    private readonly parts: Parts,
+  ) {}
 
   /**
    * Opens the management listener, unless it is off, and returns its URL.
    *
    * @param baseUrl {base_url}, to which the docs page sends plants
-   * @throws {OperatorError} if the system refuses the address
+   * @param origins get those at which this machine opens the docs page
    */
-  async listenForOperators(baseUrl: string): Promise<string | undefined> {
-    const { managementHost: host, managementPort: port } = this.configuration;
+  async openManagement(
+    { managementHost: host, managementPort: port }: Configuration,
+    baseUrl: string,
+    origins: Set<string>,
+  ): Promise<string | undefined> {
     if (port === 'off') return undefined;
     const { startManagement } = await import('../management/management.module.js');
     const management = await startManagement(this, { host, port, baseUrl }).catch((error: unknown) => {
-      throw explainListenError('MANAGEMENT_HOST and MANAGEMENT_PORT', host, port, error);
+      throw explainListenError('MANAGEMENT_HOST and MANAGEMENT_PORT', error);
     });
     this.#management = management;
-    for (const origin of docsOrigins(host, management.port)) this.#origins.add(origin);
-    return originOf('http', host, management.port);
+    for (const name of ['localhost', '127.0.0.1', '[::1]', host.includes(':') ? `[${host}]` : host]) {
+      // As browsers write it: without the default port, and in small letters.
+      origins.add(new URL(`http://${name}:${management.port}`).origin);
+    }
+    return management.application.getUrl();
   }
 
   /** Reads the token file and the certificate now, even if the file system has not reported a change. */
@@ -91,8 +119,40 @@ export class Service implements ManagedService {
     certificate?.reload();
   }
 
+  /**
+   * Ends the process: in order at the first signal, and at once at the next signal or after the timeout. Nothing that waits
+   * may delay this: a client, a lock, or the reader of the log.
+   *
+   * @param timeout milliseconds
+   */
+  async stop(signal: NodeJS.Signals, timeout: number): Promise<void> {
+    if (this.isStopping) process.exit();
+    this.isStopping = true;
+    setTimeout(() => {
+      logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight may have no answer');
+      process.exit();
+    }, timeout);
+    logger.log(`Stopping after ${signal}`);
+    try {
+      // Answers the requests in flight, and closes the store. Meanwhile, the management listener tells of the stop.
+      await this.app.close();
+      await this.#management?.application.close();
+      logger.log('Stopped');
+    } catch (error) {
+      logger.error(`The service could not close in order: ${String(error)}`);
+      process.exitCode = EXIT_STATUS.failed;
+    }
+    await this.parts.log.flush();
+    // If Node ended by itself, it would remove its handlers of signals first, and a late signal would kill the process.
+    process.exit();
+  }
+
+  get repository(): PlantRepository {
+    return this.parts.repository;
+  }
+
   queueDepth(): number {
-    return this.#app?.get(GroupCommit, { strict: false }).depth ?? 0;
+    return this.app.get(GroupCommit, { strict: false }).depth;
   }
 
   certificateExpiry(): Date | undefined {
@@ -102,50 +162,27 @@ export class Service implements ManagedService {
   tokenExpiry(): Date | undefined {
     return this.parts.tokens.nextExpiry();
   }
+}
 
-  /**
-   * Resolves when the requests in flight are answered and the store is closed. Until then, the management listener tells load
-   * balancers of the stop.
-   */
-  async close(): Promise<void> {
-    await this.#app?.close();
-    await this.#management?.application.close();
-  }
+/** Explains an error of the system that refuses an address, and names its variables. Returns other errors as they are. */
+function explainListenError(variables: string, error: unknown): unknown {
+  if (!('syscall' in Object(error))) return error;
+  const message = `${variables}: cannot listen (${(error as Error).message}): set an address of this machine and a free port`;
+  return new OperatorError(message, { cause: error });
+}
 
-  async #createApplication(): Promise<PublicApplication> {
-    const { configuration, parts } = this;
-    return createApplication({
-      basePath: configuration.basePath,
-      plants: {
-        repository: this.repository,
-        authentication: { verifier: await this.#createVerifier() },
-        scope: configuration.requiredScope,
-        body: { limit: configuration.bodyLimit },
-      },
-      http: {
-        limits: {
-          request: configuration.requestTimeout,
-          keepAlive: configuration.keepAliveTimeout,
-          connections: configuration.maxConnections,
-        },
-        trustProxy: configuration.trustProxy,
-        origins: this.#origins,
-        certificate: parts.certificate?.current,
-      },
-      logger: parts.log,
-    });
+function logStart(service: Service, configuration: Configuration, { count }: Parts['tokens']): void {
+  const { databaseUrl, jwtIssuer, jwtAudience = [], tokenFile } = configuration;
+  logger.log(`Plant Store ${service.version} on Node.js ${process.versions.node}; database: ${databaseUrl.name}`);
+  if (jwtIssuer !== undefined) logger.log(`JWTs: ${jwtIssuer} for ${jwtAudience.join(', ')}`);
+  if (tokenFile === undefined) return;
+  if (count > 0) logger.log(`Static tokens: ${count}; to create another one, run plant-store token create`);
+  else if (jwtIssuer === undefined) {
+    logger.warn(`There is no token, so every request gets error 401. Create one: ${createTokenCommand(tokenFile)}`);
   }
+}
 
-  /** Accepts static tokens and, if an issuer is configured, its JWTs. */
-  async #createVerifier(): Promise<TokenVerifier> {
-    const { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUrl, jwtType: type, jwtAllowHttp } = this.configuration;
-    const { tokens } = this.parts;
-    if (issuer === undefined || audience === undefined) return tokens;
-    const { JwtVerifier } = await import('../auth/jwt-verifier.js');
-    const jwksUrl = jwtJwksUrl === undefined ? undefined : new URL(jwtJwksUrl);
-    return new FirstKnownVerifier([
-      tokens,
-      new JwtVerifier({ issuer, audience, jwksUrl, type, allowHttp: jwtAllowHttp === 'on' }),
-    ]);
-  }
+function warnOfClearText({ host, tlsCertFile, trustProxy }: Configuration): void {
+  if (tlsCertFile !== undefined || trustProxy.length > 0 || isLoopbackHost(host)) return;
+  logger.warn('Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS');
 }

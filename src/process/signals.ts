@@ -9,7 +9,7 @@ const REPEAT_TIME = 250;
 /** True if the process started on a terminal. When the terminal closes, isatty returns false. */
 const hadTerminal = isatty(0);
 
-/** Reactions of the process to signals. */
+/** What the service does at a signal. */
 interface Reactions {
   /** Called for SIGINT and SIGTERM, and for SIGHUP if the terminal of the process was closed. */
   stop(signal: NodeJS.Signals): void;
@@ -20,7 +20,7 @@ interface Reactions {
 let reactions: Reactions | undefined;
 let latest: { readonly signal: NodeJS.Signals; readonly at: number } | undefined;
 
-/** Sets the reactions to signals from now on. main.ts sets the first ones, and start-stop.ts others when the service serves. */
+/** Sets what the service does at signals from now on: commands/start.ts sets the first reactions, service.ts the others. */
 export function onSignals(next: Reactions): void {
   // These listeners stay: without one, a signal would kill the process.
   if (reactions === undefined) for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, react);

@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { MAIN } from '../support/command.js';
-import { occupyPort } from '../support/ports.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { ROOT } from '../support/root.js';
 
@@ -68,29 +67,5 @@ describe('plant-store', () => {
     const { service } = await directory.start(WITH_TOKEN, { wrapper: ['sh', '-c', 'exec "$@" start', 'sh'] });
 
     expect(service.lines[0]).toContain(`"message":"Plant Store ${version} on Node.js ${process.versions.node}; `);
-  });
-});
-
-describe('A service that cannot start ends with status 1 and', () => {
-  it.each(['PORT', 'MANAGEMENT_PORT'])('one line when another process listens on its %s', async (name) => {
-    const taken = await occupyPort();
-
-    const { status, complaint } = await directory.failedStart({ ...WITH_TOKEN, [name]: `${taken.port}` });
-    taken.free();
-
-    expect(complaint).toMatch(new RegExp(`^plant-store: .*${name}: .*127\\.0\\.0\\.1:${taken.port}.*\n$`));
-    expect(status).toBe(1);
-  });
-
-  it('the stack of a defect', async () => {
-    const code = `
-      import { Server } from 'node:net';
-      Server.prototype.listen = function () { process.nextTick(() => this.emit('error', new RangeError('a defect'))) };`;
-    const options = `--import=data:text/javascript,${encodeURIComponent(code)}`;
-
-    const { status, complaint } = await directory.failedStart({ ...WITH_TOKEN, NODE_OPTIONS: options });
-
-    expect(complaint).toMatch(/^plant-store: RangeError: a defect\n +at /);
-    expect(status).toBe(1);
   });
 });

@@ -60,7 +60,11 @@ describe('A command that cannot do its work fails with one line, and changes not
       status: 1,
       complaint: /elsewhere\/a\.csv cannot be written: ENOENT: no such file or directory/,
     },
-    { command: 'export --too=postgres://plants:password@a/b', status: 2, complaint: /unknown option '--too'$/ },
+    {
+      command: 'export --too=postgres://plants:password@a/b',
+      status: 2,
+      complaint: /unknown option '--too=postgres:\/\/a\/b'$/,
+    },
     { command: 'postgres://plants:pass/w@rd@a/b', status: 2, complaint: /unknown command 'postgres:\/\/a\/b'$/ },
     {
       command: 'restore postgres://plants:password@a/b',

@@ -126,7 +126,7 @@ describe('.env', () => {
     await service.stop();
 
     const lines =
-      service.stdout.match(/"level":"warn".*"Other users can read the secrets in \.env: chmod 600 \.env"/g) ?? [];
+      service.stdout.match(/"level":"warn".*"other users can read the secrets in \.env: chmod 600 \.env"/g) ?? [];
     expect(lines).toHaveLength(warnings);
   });
 });

@@ -1,10 +1,9 @@
-import { once } from 'node:events';
 import { message } from '../support/http-messages.js';
 import { ask, RawClient } from '../support/raw-client.js';
 import { reservePort } from '../support/ports.js';
-import { CURL, ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
-import { inTime, until } from '../support/until.js';
+import { until } from '../support/until.js';
 
 /** Bytes of lines that wait in a process, and bytes that the system keeps for the reader, at most. */
 const MAX_WAITING = 16_777_216;
@@ -16,11 +15,8 @@ const directory = ServiceDirectory.ofEachTest();
 const PIPED = { wrapper: ['sh', '-c', 'mkfifo log && (cat log &) && exec "$@" > log', 'sh'] };
 
 /** Starts a service, and sends requests without reading its log, until their lines have this many bytes. */
-async function startUnread(
-  bytes: number,
-  variables: Variables = {},
-): Promise<{ service: ServiceProcess; url: string; sent: number }> {
-  const { service, url } = await directory.start({ ...WITH_TOKEN, ...variables }, PIPED);
+async function startUnread(bytes: number): Promise<{ service: ServiceProcess; url: string; sent: number }> {
+  const { service, url } = await directory.start(WITH_TOKEN, PIPED);
   // Its line in the log is as long as possible.
   const line = `GET /${'x'.repeat(255)} HTTP/1.1`;
   const trace = `traceparent: 00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
@@ -39,14 +35,6 @@ async function startUnread(
   return { service, url, sent };
 }
 
-/** Returns the exit status of the service, whose output has not been read to its end. */
-async function statusOf(service: ServiceProcess): Promise<number | null> {
-  const exits = once(service.child, 'exit') as Promise<[number | null]>;
-  const [status] = await inTime(exits, () => 'the service has ended');
-  service.releaseOutput();
-  return status;
-}
-
 describe('A service whose log cannot be written', () => {
   it('goes on, and stops with status 0', async () => {
     const port = `${reservePort().port}`;
@@ -63,18 +51,6 @@ describe('A service whose log cannot be written', () => {
 });
 
 describe('A service whose log is not read', () => {
-  it('still shows the first token', async () => {
-    // A pipe that is open for reading, and full.
-    const fill = 'mkfifo log && exec 3<>log && head -c 65536 /dev/zero >&3 && exec "$@" > log';
-    const variables = { PORT: `${reservePort().port}`, SHUTDOWN_TIMEOUT: '1s' };
-    const service = directory.launch(variables, { wrapper: ['sh', '-c', fill, 'sh'] });
-
-    await service.printed(CURL);
-
-    service.signal('SIGTERM');
-    expect(await statusOf(service)).toBe(0);
-  });
-
   it('answers all requests, keeps 16 MiB of lines, and drops the others until the log is read again', async () => {
     // More than wait, and than the system keeps.
     const { service, url, sent } = await startUnread(MAX_WAITING + 2 * MAX_KEPT);

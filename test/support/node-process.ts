@@ -21,12 +21,6 @@ export function childrenOf(pid: number): number[] {
   }
 }
 
-/** Suspends a process, and waits until it stands still. SIGCONT lets it go on. */
-export function suspend(pid: number): void {
-  process.kill(pid, 'SIGSTOP');
-  while (!/^State:\s+T/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')));
-}
-
 /** Returns variables that run code of a test in a process, before its own. */
 export function importing(code: string): Variables {
   return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` };
@@ -76,11 +70,6 @@ export class NodeProcess {
 
   signal(signal: NodeJS.Signals): void {
     this.child.kill(signal);
-  }
-
-  /** Suspends the process, and waits until it stands still. SIGCONT lets it go on. */
-  suspend(): void {
-    if (this.child.pid !== undefined) suspend(this.child.pid);
   }
 
   /** Ends the process, and returns its exit status, or null if the signal ended it. */

@@ -1,5 +1,7 @@
 import { closeSync, constants, openSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
+import { CREATED, create } from '../support/client.js';
+import { importing } from '../support/node-process.js';
 import { reservePort } from '../support/ports.js';
 import { ask, openRequest } from '../support/raw-client.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
@@ -58,14 +60,54 @@ async function onClosedTerminal(): Promise<Unread> {
   return { pid, url, begin: () => terminal.signal('SIGKILL') };
 }
 
-describe('A service ends in time after two signals, the second one 0, 1, 10 or 250 ms after the first, if its log is', () => {
+describe('A service that is idle', () => {
+  it('ends with status 0, and prints no warning and no deprecation of Node', async () => {
+    const { service, url, management } = await directory.startManaged({ NODE_OPTIONS: '--pending-deprecation' });
+    expect(await create(url)).toEqual(CREATED);
+    for (const path of ['health/ready', 'metrics', 'docs']) {
+      expect((await fetch(`${management}/${path}`)).status).toBe(200);
+    }
+
+    expect({ status: await service.stop(), stderr: service.stderr }).toEqual({ status: 0, stderr: '' });
+  });
+
+  it('ends with status 0 while SIGHUP arrives', async () => {
+    const { service } = await directory.start();
+
+    service.signal('SIGTERM');
+    await until('it has ended', () => {
+      service.signal('SIGHUP');
+      return service.child.exitCode !== null || service.child.signalCode !== null;
+    });
+
+    expect(await service.ended).toBe(0);
+  });
+});
+
+describe('A service that cannot close in order', () => {
+  it('says why in the log, and ends with status 1', async () => {
+    const broken = importing(`
+      const { Server } = await import('node:net');
+      const { close } = Server.prototype;
+      Server.prototype.close = function () {
+        Server.prototype.close = close;
+        throw new Error('it is still open');
+      };`);
+    const { service } = await directory.start({ ...WITH_TOKEN, ...broken });
+
+    expect(await service.stop()).toBe(1);
+    expect(service.lines.at(-1)).toMatch(/"level":"error".*"The service could not close in order: .*it is still open"/);
+  });
+});
+
+describe('A service ends in time after two signals, the second one 0 or 10 ms after the first, if its log is', () => {
   it.each([
     ['a pipe without a reader', withoutReader],
     ['a full pipe whose reader has stopped', withStoppedReader],
     ['a terminal that has closed', onClosedTerminal],
   ])('%s', async (_what, start) => {
     await Promise.all(
-      [0, 1, 10, 250].map(async (distance) => {
+      [0, 10].map(async (distance) => {
         const { pid, url, begin } = await start(`log-${distance}`);
         const { socket } = await openRequest(url);
         begin();
