@@ -1,4 +1,3 @@
-import { CLOSE, expectRefusal } from '../test/support/http-answers.js';
 import { message, plant } from '../test/support/http-messages.js';
 import { RawClient } from '../test/support/raw-client.js';
 import { startService } from '../test/support/service.js';
@@ -26,24 +25,6 @@ describe('The application', () => {
     slow.socket.resume();
     await slow.answer();
     await slow.hangUp();
-    await closing;
-  });
-
-  it.each([
-    ['garbage', 'garbage\r\n\r\n', 400],
-    ['CONNECT', message({ line: 'CONNECT plants.example:80 HTTP/1.1' }), 400],
-  ])('lets a client that has sent %s take its refusal, although it still sends', async (_what, bytes, error) => {
-    const service = await startService();
-    const client = await RawClient.connect(service.port);
-    client.socket.pause();
-    await client.send(bytes);
-    const closing = service.close();
-    // More than the operating system buffers for both sides.
-    await client.hand(' '.repeat(30_000_000));
-    client.socket.resume();
-
-    expectRefusal(await client.answer(), error, CLOSE);
-    await client.hangUp();
     await closing;
   });
 });

@@ -5,7 +5,6 @@ import { IsIn, IsInt, Matches, Max, Min, ValidateIf } from 'class-validator';
 import { DEFAULT_SCOPE, isScope } from '../auth/bearer-auth-options.js';
 import { JWT_TYPES, type JwtType } from '../auth/jwt-settings.js';
 import { isBearerToken } from '../auth/token-verifier.js';
-import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/resolve-options.js';
 import { DATABASE_URL_RULE, type DatabaseUrl, parseDatabaseUrl, sqliteUrl } from '../storage/database-url.js';
 import { DATABASE_DEFAULTS, type DatabaseOptions } from '../storage/engines.js';
@@ -88,13 +87,13 @@ export class Configuration {
   readonly bodyLimit: number = DEFAULT_BODY_LIMIT;
 
   @WholeNumber(1, 1_000_000, 20_000)
-  readonly maxConnections: number = DEFAULT_LIMITS.connections;
+  readonly maxConnections: number = 2_000;
 
   @Time()
-  readonly requestTimeout: number = DEFAULT_LIMITS.request;
+  readonly requestTimeout: number = 30_000;
 
   @Time()
-  readonly keepAliveTimeout: number = DEFAULT_LIMITS.keepAlive;
+  readonly keepAliveTimeout: number = 72_000;
 
   @Time()
   readonly shutdownTimeout: number = 10_000;

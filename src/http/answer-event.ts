@@ -11,18 +11,15 @@ import { ERROR_TABLE, type ErrorNumber } from '../contract/error-table.js';
  */
 export const ANSWER_CHANNEL = 'plant-store:answer';
 
-/**
- * An answer, as the channel `plant-store:answer` publishes it. Input that is not HTTP has no principal, method, path,
- * duration or trace.
- */
+/** An answer, for the log and the metrics. Input that is not HTTP has no principal, method, path or duration. */
 export interface AnswerEvent {
   readonly requestId: string;
   /** The name of the principal, or of the holder of an expired token. */
   readonly principal?: string | undefined;
-  /** The issuer of the JWT that names the principal. */
+  /** The issuer of the JWT that names the principal. A static token may have the same name. */
   readonly issuer?: string | undefined;
   readonly method?: string | undefined;
-  /** The target as sent, without its query, which may hold anything: at most 256 printable ASCII characters. */
+  /** The target as sent, without its query, which may hold a token. */
   readonly path?: string | undefined;
   readonly statusCode: number;
   readonly error?: ErrorNumber | undefined;
@@ -36,58 +33,37 @@ export interface AnswerEvent {
   readonly duration?: number | undefined;
   /** The client's address: the one that a trusted proxy names, otherwise the peer's. */
   readonly address: string | undefined;
-  /** W3C Trace Context: the trace, and the caller's span in it. */
-  readonly traceId?: string | undefined;
-  readonly spanId?: string | undefined;
 }
-
-/** Maximum characters of a path in the log. */
-const MAX_PATH = 256;
-
-/** W3C Trace Context §3.2.2, version 00: trace-id, parent-id and flags. */
-const TRACEPARENT = /^00-([\da-f]{32})-([\da-f]{16})-[\da-f]{2}$/;
 
 const answers = channel(ANSWER_CHANNEL);
 
-/** Publishes the answer to a request, for the log and the metrics. */
+/** Publishes the answer to a request. */
 export function publishAnswer({ request, elapsedTime }: FastifyReply, status: number, body?: object): void {
-  const { id, ip, method, originalUrl, raw } = request;
-  const { principal, refusal, missingScope } = authenticationOf(raw);
-  const { traceparent = '' } = raw.headers;
-  const [, traceId, spanId] = TRACEPARENT.exec(String(traceparent)) ?? [];
-  publish({
-    requestId: id,
+  const { principal, refusal, missingScope } = authenticationOf(request.raw);
+  const failure = status === 400 ? (body as ErrorBody) : undefined;
+  answers.publish({
+    requestId: request.id,
     principal: principal?.name ?? refusal?.name,
     issuer: principal?.issuer ?? refusal?.issuer,
-    method,
-    path: loggedPath(originalUrl),
+    method: request.method,
+    path: request.originalUrl.split('?', 1)[0],
     statusCode: status,
-    ...(status === 400 && failureOf(body as ErrorBody)),
+    error: failure?.error,
+    reason: failure && reasonOf(failure),
     refusal: refusal?.refused,
     detail: refusal?.detail ?? missingScope,
     duration: Math.round(elapsedTime * 1_000) / 1_000,
-    address: ip,
-    traceId,
-    spanId,
-  });
+    address: request.ip,
+  } satisfies AnswerEvent);
 }
 
 /** Publishes the refusal of input that is not a request. */
 export function publishRefusal(requestId: string, body: ErrorBody, address: string | undefined): void {
-  publish({ requestId, statusCode: 400, ...failureOf(body), address });
+  const { error } = body;
+  answers.publish({ requestId, statusCode: 400, error, reason: reasonOf(body), address } satisfies AnswerEvent);
 }
 
-function publish(event: AnswerEvent): void {
-  answers.publish(event);
-}
-
-function loggedPath(target: string): string {
-  const path = target.replace(/\?.*$/s, '').slice(0, MAX_PATH);
-  // A target that is not valid may hold anything.
-  return path.replace(/[^!-~]/g, '?');
-}
-
-/** Returns the error number and, if it is not the default text of the number, the message of a refusal. */
-function failureOf({ error, message }: ErrorBody): Pick<AnswerEvent, 'error' | 'reason'> {
-  return message === ERROR_TABLE[error].message ? { error } : { error, reason: message };
+/** Returns the message of a refusal, if it is not the text that the table has for its number. */
+function reasonOf({ error, message }: ErrorBody): string | undefined {
+  return message === ERROR_TABLE[error].message ? undefined : message;
 }

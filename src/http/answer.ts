@@ -6,8 +6,8 @@ import { principalOf } from '../auth/authenticated-request.js';
 import type { ContractException } from '../contract/contract.exception.js';
 import { publishAnswer, publishRefusal } from './answer-event.js';
 
-/** Milliseconds for which further input is discarded, so that a client that still sends can read the refusal. */
-export const LINGER = 2_000;
+/** Milliseconds for which input behind a refusal is discarded, so that a client that still sends can read the refusal. */
+const LINGER = 2_000;
 
 /** Writes the answer to a request, and publishes it. */
 export function writeAnswer(reply: FastifyReply, status: number, body?: object): void {
@@ -21,7 +21,7 @@ export function writeAnswer(reply: FastifyReply, status: number, body?: object):
   const isLast = isLastAnswer(request, status);
   if (isLast) headers.connection = 'close';
   response.writeHead(status, headers);
-  if (isLast && !request.raw.complete) endAfterBody(reply, json);
+  if (isLast && !request.raw.complete && json !== undefined) endAfterBody(reply, json);
   else response.end(json);
 }
 
@@ -49,10 +49,8 @@ function hasBody({ headers }: IncomingMessage): boolean {
  * Ends an answer when the rest of its request was discarded. Otherwise Node would reset the connection of a client that still
  * sends, and the client would lose the answer (RFC 9112 §9.6).
  */
-function endAfterBody({ raw: response, request }: FastifyReply, json: string | undefined): void {
-  // In one packet, unless there is no content.
-  if (json === undefined || request.method === 'HEAD') response.flushHeaders();
-  else response.write(json);
+function endAfterBody({ raw: response, request }: FastifyReply, json: string): void {
+  response.write(json);
   request.raw.once('close', () => response.end()).resume();
 }
 
@@ -76,14 +74,18 @@ export function writeRefusal(socket: Socket, refusal: ContractException): void {
 
 type Headers = Record<string, OutgoingHttpHeader | undefined>;
 
-/** @param given headers that only some answers have */
-function headersOf(requestId: string, json: string | undefined, given: Headers): Headers {
-  return {
+/** Returns the headers of an answer, with those that only this one has. */
+function headersOf(requestId: string, json: string | undefined, own: Headers): Headers {
+  const headers: Headers = {
+    ...own,
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
     'x-request-id': requestId,
-    ...given,
-    // The type has no parameter charset (RFC 8259 §11).
-    ...(json !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(json) }),
   };
+  if (json !== undefined) {
+    // The type has no parameter charset (RFC 8259 §11).
+    headers['content-type'] = 'application/json';
+    headers['content-length'] = Buffer.byteLength(json);
+  }
+  return headers;
 }

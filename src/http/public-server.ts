@@ -6,7 +6,19 @@ import type { SecureContextOptions } from 'node:tls';
 import { Logger } from '@nestjs/common';
 import { ContractException } from '../contract/contract.exception.js';
 import type { Connections } from './connections.js';
-import type { ServerLimits } from './server-limits.js';
+
+/** The limits of the public port: times in milliseconds, and connections. */
+export interface ServerLimits {
+  /** For a request to arrive, from its first byte to its last. */
+  readonly request: number;
+  /** Between two requests of a connection, which then closes without an answer. */
+  readonly keepAlive: number;
+  /** Maximum open connections. Further ones are closed without an answer. */
+  readonly connections: number;
+}
+
+/** Milliseconds for a TLS handshake, and for the headers of a request, from the opening of the connection or the first byte. */
+const HEADERS_TIMEOUT = 10_000;
 
 /** The diagnostics channel with one message for every connection that is dropped because of MAX_CONNECTIONS. */
 export const DROP_CHANNEL = 'plant-store:connection-dropped';
@@ -24,7 +36,7 @@ export function createPublicServer(
   limits: ServerLimits,
   certificate: SecureContextOptions | undefined,
 ): Server {
-  const headersTimeout = Math.min(limits.headers, limits.request);
+  const headersTimeout = Math.min(HEADERS_TIMEOUT, limits.request);
   const options: ServerOptions = {
     headersTimeout,
     requestTimeout: limits.request,
@@ -39,22 +51,10 @@ export function createPublicServer(
     certificate === undefined
       ? createServer(options, handler)
       : createTlsServer({ ...options, ...certificate, handshakeTimeout: headersTimeout }, handler);
-  connections.open(server);
-  // Node also counts the time in which a client waits for the service. A late head or body gets error 408 before that.
-  server.setTimeout(2 * limits.request, (socket) => {
-    if (!connections.isAwaited(socket)) socket.destroy();
-  });
   server.maxConnections = limits.connections;
   reportDrops(server);
   // NewPlantPipe refuses the expectation, after the token.
   server.on('checkExpectation', handler);
-  server.on('checkContinue', (request, response) => {
-    // Something begins to read the body, or to discard it behind an answer.
-    request.once('resume', () => {
-      if (!response.headersSent) response.writeContinue();
-    });
-    handler(request, response);
-  });
   server.on('connect', (_request, socket) => {
     // Node has removed its own listener, and reads no longer.
     socket.on('error', () => undefined).resume();

@@ -49,6 +49,7 @@ export class ServiceLogger extends ConsoleLogger {
     return new Promise((resolve) => process.stdout.write('', () => resolve()));
   }
 
+  /** Prints lines of any level to stdout, where Nest prints errors to stderr. */
   protected override printMessages(
     messages: unknown[],
     context = '',
@@ -63,18 +64,17 @@ export class ServiceLogger extends ConsoleLogger {
     process.stdout.uncork();
   }
 
-  /** Writes an object with the names of docs/logs.md instead of Nest's. */
+  /** Prints the names of docs/logs.md instead of Nest's. Other members of an error may have secrets. */
   protected override printAsJson(
     message: unknown,
     { context, logLevel, errorStack, error, params }: Parameters<ConsoleLogger['printAsJson']>[1],
   ): void {
-    const stack = errorStack ?? (error && stackWithCauses(error));
     const line = this.stringifyJsonLogObject({
       level: LEVEL_NAMES[logLevel],
       time: new Date().toISOString(),
       context: context === '' ? undefined : context,
       message,
-      stack,
+      stack: errorStack ?? error?.stack,
       params,
     });
     process.stdout.write(`${line}\n`);
@@ -85,14 +85,11 @@ export class ServiceLogger extends ConsoleLogger {
     const level = levelOf(answer);
     if (process.stdout.isTTY) {
       this[level](describe(answer));
-      return;
+    } else if (this.isLevelEnabled(level) && this.#hasRoom()) {
+      corkForThisTurn();
+      const line = { level: LEVEL_NAMES[level], time: new Date().toISOString(), ...answer, message: 'request' };
+      process.stdout.write(`${JSON.stringify(line)}\n`);
     }
-    if (!this.isLevelEnabled(level) || !this.#hasRoom()) return;
-    corkForThisTurn();
-    // A second spread would cost 12 µs on Node 20 (measured).
-    const line = { level: LEVEL_NAMES[level], time: new Date().toISOString(), ...answer, message: 'request' };
-    process.stdout.write(`${JSON.stringify(line)}\n`);
-    if (level === 'error') process.stdout.uncork();
   }
 
   /** Returns whether a line may be written, and first logs how many were dropped before it. */
@@ -125,9 +122,4 @@ function levelOf({ error }: AnswerEvent): LogLevel {
 /** Describes an answer for a terminal. JSON escapes control characters, which a client may have sent. */
 function describe({ method = '-', path = '-', statusCode, ...others }: AnswerEvent): string {
   return `${method} ${path} ${statusCode} ${JSON.stringify(others)}`;
-}
-
-function stackWithCauses({ stack, message, cause }: Error): string {
-  const own = stack ?? message;
-  return cause instanceof Error ? `${own}\nCaused by: ${stackWithCauses(cause)}` : own;
 }

@@ -6,7 +6,7 @@ import {
   type HealthIndicatorResult,
   HealthIndicatorService,
 } from '@nestjs/terminus';
-import { ManagedService } from './managed-service.js';
+import { assertReady, ManagedService } from './managed-service.js';
 
 /** Answers the probes of load balancers and supervisors. */
 @Controller('health')
@@ -24,22 +24,17 @@ export class HealthController {
     return this.health.check([]);
   }
 
-  /** Answers 200 if the service takes plants, or 503 with the checks that failed and the reasons, which Terminus also logs. */
+  /** Answers 200 if the service takes plants, or 503 with the reason, which Terminus also logs. */
   @Get('ready')
   @HealthCheck()
   ready(): Promise<HealthCheckResult> {
-    return this.health.check([() => this.#checkService(), () => this.#checkStore()]);
+    return this.health.check([() => this.#checkService()]);
   }
 
-  #checkService(): HealthIndicatorResult {
+  async #checkService(): Promise<HealthIndicatorResult> {
     const indicator = this.indicators.check('service');
-    return this.service.isStopping ? indicator.down('it is shutting down') : indicator.up();
-  }
-
-  async #checkStore(): Promise<HealthIndicatorResult> {
-    const indicator = this.indicators.check('store');
     try {
-      await this.service.repository.check?.();
+      await assertReady(this.service);
       return indicator.up();
     } catch (error) {
       return indicator.down((error as Error).message);

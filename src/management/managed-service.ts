@@ -18,3 +18,9 @@ export abstract class ManagedService {
   /** Returns when the next static token expires, if one does. */
   abstract tokenExpiry(): Date | undefined;
 }
+
+/** @throws {Error} with the reason, while the service takes no plants */
+export async function assertReady({ isStopping, repository }: ManagedService): Promise<void> {
+  if (isStopping) throw new Error('it is shutting down');
+  await repository.check?.();
+}

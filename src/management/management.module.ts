@@ -7,7 +7,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { TerminusModule } from '@nestjs/terminus';
 import { load } from 'js-yaml';
-import { WITHOUT_SCHEMAS } from '../http/without-schemas.js';
+import { WITHOUT_SCHEMAS } from '../http/fastify-adapter.js';
 import { HealthController } from './health.controller.js';
 import { ManagedService } from './managed-service.js';
 import { ManagementController } from './management.controller.js';

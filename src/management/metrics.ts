@@ -7,7 +7,7 @@ import { ANSWER_CHANNEL, type AnswerEvent } from '../http/answer-event.js';
 import { DROP_CHANNEL } from '../http/public-server.js';
 import { BATCH_CHANNEL, type BatchEvent } from '../storage/group-commit.js';
 import { OUTCOMES } from '../storage/plant-repository.js';
-import { ManagedService } from './managed-service.js';
+import { assertReady, ManagedService } from './managed-service.js';
 
 /** Buckets in seconds, from the time of an answer without the store to the longest wait of a request. */
 const DURATIONS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -57,7 +57,12 @@ export class Metrics {
       help: '1, with the versions of the program and of Node.js in its labels.',
       labelNames: ['version', 'node'],
     }).set({ version: service.version, node: process.versions.node }, 1);
-    addGauge('plant_store_ready', '1 if the service takes plants, or 0.', () => readiness(service));
+    addGauge('plant_store_ready', '1 if the service takes plants, or 0.', () =>
+      assertReady(service).then(
+        () => 1,
+        () => 0,
+      ),
+    );
     addGauge('plant_store_queue_depth_plants', 'Plants that wait for their batch.', () => service.queueDepth());
     addGauge('plant_store_certificate_expiry_seconds', 'Time until the certificate expires.', () =>
       secondsUntil(service.certificateExpiry()),
@@ -99,17 +104,6 @@ function addGauge(name: string, help: string, read: () => number | undefined | P
       else this.set(value);
     },
   });
-}
-
-/** Returns what /health/ready says, as a number. */
-async function readiness({ isStopping, repository }: ManagedService): Promise<number> {
-  if (isStopping) return 0;
-  try {
-    await repository.check?.();
-    return 1;
-  } catch {
-    return 0;
-  }
 }
 
 function secondsUntil(instant: Date | undefined): number | undefined {

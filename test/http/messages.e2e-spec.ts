@@ -172,7 +172,7 @@ const TABLE: Record<string, readonly Row[]> = {
     ends('the coding gzip', message({ more: ['Content-Encoding: gzip'] }), 415),
   ],
   'RFC 9110 §10.1.1, Expect': [
-    ...['a-miracle', '100-continue, a-miracle', '100-continued'].map((expectation) =>
+    ...['a-miracle', '100-continued'].map((expectation) =>
       ends(expectation, message({ framing: ['Content-Length: 25', `Expect: ${expectation}`], body: '' }), 417),
     ),
     ends('something else without a token', message({ more: ['Expect: a-miracle'], ...STRANGER }), 401),

@@ -1,8 +1,7 @@
 import { TOKEN } from '../support/client.js';
-import { installCertificate } from '../support/certificates.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { chunkedMessage, creation, HEAD, message, plant } from '../support/http-messages.js';
-import { ask, openRequest, RawClient, refusesConnections } from '../support/raw-client.js';
+import { openRequest, RawClient, refusesConnections } from '../support/raw-client.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
 import { until } from '../support/until.js';
@@ -116,24 +115,6 @@ describe('SIGTERM', () => {
 
     expect(client.received.slice(client.received.indexOf('{'))).toBe(`{"name":"${name}"}`);
     expect(await service.ended).toBe(0);
-  });
-
-  it('ends the service before the time of TLS handshakes has passed that do not end', async () => {
-    const variables = { ...installCertificate(directory), SHUTDOWN_TIMEOUT: '60m' };
-    await start(variables);
-    const half = async (): Promise<RawClient> => {
-      const client = await RawClient.open(url.replace('https:', 'http:'));
-      client.socket.write('\x16\x03\x01\x02');
-      return client;
-    };
-    const clients = await Promise.all(Array.from({ length: 20 }, half));
-    // After this exchange, the service has accepted the others, too.
-    expect(await ask(url)).toBe(200);
-
-    const before = performance.now();
-    expect(await service.stop('SIGTERM')).toBe(0);
-    expect(performance.now() - before).toBeLessThan(8_000);
-    for (const { socket } of clients) socket.destroy();
   });
 
   it('waits SHUTDOWN_TIMEOUT for a body that does not come, and no longer', async () => {

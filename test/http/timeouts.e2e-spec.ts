@@ -1,18 +1,15 @@
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { CLOSE, expectPlant, expectRefusal, KEEP_ALIVE } from '../support/http-answers.js';
 import { AUTHORIZATION, chunkedMessage, message, plant } from '../support/http-messages.js';
-import { converse, everyConnectionIsClosed, RawClient } from '../support/raw-client.js';
-import { sharedService, startService } from '../support/service.js';
+import { converse, RawClient } from '../support/raw-client.js';
+import { sharedService } from '../support/service.js';
 import { SLOW, SlowService } from '../support/slow-service.js';
-import { until } from '../support/until.js';
 
 const LINE = 'POST /plants HTTP/1.1\r\n';
 
 describe('A request that is too slow', () => {
   const WITHOUT_BODY = message({ framing: ['Content-Length: 25'], body: '' });
   /** Long enough that a busy machine reads in time what has arrived. */
-  const service = new SlowService({ headers: 500, request: 500 });
+  const service = new SlowService({ request: 500 });
 
   /** Waits until requests that have begun before are too slow. */
   async function timeout(): Promise<void> {
@@ -140,28 +137,5 @@ describe('An idle connection', () => {
     expectPlant(await client.answer(), 1, KEEP_ALIVE);
     await client.ending();
     await client.hangUp();
-  });
-});
-
-describe('A client that does not take its answer', () => {
-  it.each([
-    ['which may send more requests', []],
-    ['which has asked to close', ['Connection: close']],
-  ])('loses its connection, %s', async (_what, more) => {
-    const service = await startService({ bodyLimit: 64_000_000, limits: { request: 2_000 } });
-    const client = connect(service.port, '127.0.0.1').on('error', () => undefined);
-    client.pause();
-    // More than the operating system buffers for both sides.
-    client.write(message({ more, body: `{"id":1,"name":"${'n'.repeat(16_000_000)}"}` }));
-    await once(client, 'connect');
-    await until('the plant is stored', async () => (await service.rows()).length === 1);
-    const before = performance.now();
-
-    await everyConnectionIsClosed();
-    // Twice REQUEST_TIMEOUT without any progress, and twice as long because Node looks at it only then.
-    expect(performance.now() - before).toBeGreaterThan(3_000);
-    expect(performance.now() - before).toBeLessThan(30_000);
-    client.destroy();
-    await service.close();
   });
 });

@@ -128,10 +128,7 @@ describe('While another process locks the store', () => {
     other.exec('BEGIN EXCLUSIVE');
 
     expect(await readiness(503)).toMatchObject({
-      details: {
-        service: { status: 'up' },
-        store: { status: 'down', message: expect.stringMatching(REASON) as unknown },
-      },
+      error: { service: { status: 'down', message: expect.stringMatching(REASON) as unknown } },
     });
     expect(await value('plant_store_ready')).toBe(0);
     expect(await get('/health/live')).toMatchObject({ status: 200, type: 'application/json; charset=utf-8' });

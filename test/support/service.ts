@@ -5,7 +5,7 @@ import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import type { TokenVerifier } from '../../src/auth/token-verifier.js';
 import { openRepository } from '../../src/storage/engines.js';
 import type { PlantRepository } from '../../src/storage/plant-repository.js';
-import type { ServerLimits } from '../../src/http/server-limits.js';
+import type { ServerLimits } from '../../src/http/public-server.js';
 import { TOKEN } from './client.js';
 import { everyConnectionIsClosed, observeConnections } from './raw-client.js';
 import { newStore, type Row, type Store } from './store.js';
@@ -66,7 +66,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
       ...(options.scope && { scope: options.scope }),
     },
     http: {
-      ...(options.limits && { limits: options.limits }),
+      limits: { request: 30_000, keepAlive: 72_000, connections: 2_000, ...options.limits },
       ...(options.origins && { origins: options.origins }),
       certificate: options.certificate,
     },

@@ -1,6 +1,6 @@
 import { type Principal, TokenVerifier } from '../../src/auth/token-verifier.js';
 import { ContractException } from '../../src/contract/contract.exception.js';
-import type { ServerLimits } from '../../src/http/server-limits.js';
+import type { ServerLimits } from '../../src/http/public-server.js';
 import { TOKEN } from './client.js';
 import { expectPlant, expectRefusal, KEEP_ALIVE } from './http-answers.js';
 import { message, plant } from './http-messages.js';
