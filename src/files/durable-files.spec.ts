@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
 
-/** Stands for the system, which writes to an open file. */
+/** Writes to an open file, like the system. */
 let write = writeFileSync as (descriptor: number, text: string) => void;
 
 jest.unstable_mockModule('node:fs', () => ({
@@ -24,112 +24,80 @@ jest.unstable_mockModule('node:fs', () => ({
 
 const { appendToFile, createFile, makeDirectory, replaceFile } = await import('./durable-files.js');
 
-/** Returns the permissions of a file. */
-function modeOf(path: string): number {
-  return statSync(path).mode & 0o777;
-}
+let directory: string;
+let file: string;
 
-describe('What root creates', () => {
-  it('belongs to the owner of the directory', () => {
-    const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-    if (process.getuid?.() === 0) chownSync(directory, 12_345, 12_346);
-    const { uid, gid } = statSync(directory);
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
+  file = join(directory, 'file');
+});
 
-    makeDirectory(join(directory, 'a', 'b'));
-    makeDirectory(join(directory, 'a', 'b'));
-    createFile(join(directory, 'a', 'file'));
+afterEach(() => rmSync(directory, { recursive: true }));
 
-    for (const path of ['a', 'a/b', 'a/file']) expect(statSync(join(directory, path))).toMatchObject({ uid, gid });
-    rmSync(directory, { recursive: true });
+describe('makeDirectory', () => {
+  it('makes the directories above it, and leaves those that exist', () => {
+    for (let times = 0; times < 2; times += 1) makeDirectory(join(directory, 'a', 'b'));
+
+    expect(readdirSync(join(directory, 'a'))).toEqual(['b']);
+  });
+
+  it('fails where there can be no directory', () => {
+    writeFileSync(file, '');
+
+    expect(() => makeDirectory(join(file, 'a'))).toThrow('ENOTDIR');
   });
 });
 
 describe('createFile', () => {
   it('creates a file that only its owner can read, and leaves one that exists', () => {
-    const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-    const file = join(directory, 'file');
-
     expect(createFile(file, 'first')).toBe(true);
     expect(createFile(file, 'second')).toBe(false);
 
     expect(readFileSync(file, 'utf8')).toBe('first');
-    expect(modeOf(file)).toBe(0o600);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(readdirSync(directory)).toEqual(['file']);
-    rmSync(directory, { recursive: true });
   });
 });
 
-describe('makeDirectory', () => {
-  it('fails where there can be no directory', () => {
-    const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-    writeFileSync(join(directory, 'file'), '');
-
-    expect(() => makeDirectory(join(directory, 'file', 'a'))).toThrow('ENOTDIR');
-    rmSync(directory, { recursive: true });
-  });
-});
-
-describe('appendToFile', () => {
-  it('adds a text at the end', () => {
-    const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-    const file = join(directory, 'file');
-    writeFileSync(file, 'a', { mode: 0o640 });
-
-    appendToFile(file, 'b');
-    appendToFile(file, 'c');
-
-    expect(readFileSync(file, 'utf8')).toBe('abc');
-    expect(modeOf(file)).toBe(0o640);
-    rmSync(directory, { recursive: true });
-  });
-});
-
-describe('appendToFile on a full disk', () => {
-  afterEach(() => {
-    write = writeFileSync;
-  });
-
-  it('removes the part that was written', () => {
-    const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-    const file = join(directory, 'file');
-    writeFileSync(file, 'first\n');
+describe('On a full disk', () => {
+  beforeEach(() => {
     write = (descriptor, text) => {
       writeSync(descriptor, text.slice(0, 3));
       throw new Error('ENOSPC');
     };
+  });
+
+  afterEach(() => {
+    write = writeFileSync;
+  });
+
+  it('createFile leaves no part of the file', () => {
+    expect(() => createFile(file, 'first\n')).toThrow('ENOSPC');
+
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it('appendToFile removes the part that was written', () => {
+    fs.writeFileSync(file, 'first\n');
 
     expect(() => appendToFile(file, 'second\n')).toThrow('ENOSPC');
 
     expect(readFileSync(file, 'utf8')).toBe('first\n');
-    rmSync(directory, { recursive: true });
   });
 });
 
 describe('replaceFile', () => {
   it('replaces a file by another one with its permissions and owner, and leaves no draft', () => {
-    const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-    const file = join(directory, 'file');
     writeFileSync(file, 'first, which is longer');
     chmodSync(file, 0o640);
     if (process.getuid?.() === 0) chownSync(file, 12_345, 12_346);
-    const { ino, uid, gid } = statSync(file);
+    const { ino, uid, gid, mode } = statSync(file);
 
     replaceFile(file, 'second');
 
     expect(readFileSync(file, 'utf8')).toBe('second');
-    expect(statSync(file)).toMatchObject({ uid, gid });
-    expect(modeOf(file)).toBe(0o640);
+    expect(statSync(file)).toMatchObject({ uid, gid, mode });
     expect(statSync(file).ino).not.toBe(ino);
     expect(readdirSync(directory)).toEqual(['file']);
-    rmSync(directory, { recursive: true });
-  });
-
-  it('leaves no draft when it fails', () => {
-    const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-
-    expect(() => replaceFile(join(directory, 'missing'), 'text')).toThrow('ENOENT');
-
-    expect(readdirSync(directory)).toEqual([]);
-    rmSync(directory, { recursive: true });
   });
 });

@@ -22,12 +22,8 @@ export function makeDirectory(path: string): void {
   if (existsSync(path)) return;
   const parent = dirname(path);
   makeDirectory(parent);
-  try {
-    mkdirSync(path);
-  } catch (error) {
-    // Another process may have created it meanwhile.
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
+  // With `recursive`, another process may have created it meanwhile.
+  mkdirSync(path, { recursive: true });
   takeOwnerOf(parent, path);
   syncDirectory(parent);
 }
@@ -43,8 +39,8 @@ export function createFile(path: string, text = ''): boolean {
     change(path, 'ax', (descriptor) => writeFileSync(descriptor, text));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    // On a full disk, there is a part of the file. With `force`, rmSync still throws ENOTDIR, which would hide the error.
-    if (existsSync(path)) rmSync(path);
+    // On a full disk, there is a part of the file.
+    rmSync(path, { force: true });
     throw error;
   }
   takeOwnerOf(dirname(path), path);

@@ -1,5 +1,5 @@
 import * as fs from 'node:fs';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
@@ -29,11 +29,12 @@ describe.each([true, false])('publishFile where the file system has links: %s', 
 
   afterEach(() => rmSync(directory, { recursive: true }));
 
-  /** Publishes a text. */
-  function publish(text: string): Promise<void> {
-    return publishFile(target, (draft) => {
+  /** Publishes a text, after other work. */
+  function publish(text: string, work = (): void => undefined): Promise<void> {
+    return publishFile(target, async (draft) => {
       writeFileSync(draft, text);
-      return Promise.resolve();
+      await Promise.resolve();
+      work();
     });
   }
 
@@ -44,44 +45,30 @@ describe.each([true, false])('publishFile where the file system has links: %s', 
     expect(readFileSync(target, 'utf8')).toBe('first');
   });
 
-  it('leaves a file that exists as it is', async () => {
-    await publish('first');
+  it('leaves a file that exists, and does not write its draft', async () => {
+    writeFileSync(target, 'other');
+    const work = jest.fn();
 
-    await expect(publish('second')).rejects.toThrow(`${target} already exists: name another file`);
-    expect(readdirSync(directory)).toEqual(['target']);
-    expect(readFileSync(target, 'utf8')).toBe('first');
-  });
-
-  it('does not write its draft when the file exists, not even as a link that leads nowhere', async () => {
-    symlinkSync('nowhere', target);
-    let isWritten = false;
-    const write = (): Promise<void> => {
-      isWritten = true;
-      return Promise.resolve();
-    };
-
-    await expect(publishFile(target, write)).rejects.toThrow(`${target} already exists: name another file`);
-    expect(isWritten).toBe(false);
-  });
-
-  it('leaves a file that another process creates meanwhile', async () => {
-    const write = (draft: string): Promise<void> => {
-      writeFileSync(draft, 'first');
-      writeFileSync(target, 'other');
-      return Promise.resolve();
-    };
-
-    await expect(publishFile(target, write)).rejects.toThrow(`${target} already exists: name another file`);
+    await expect(publish('first', work)).rejects.toThrow(`${target} already exists: name another file`);
+    expect(work).not.toHaveBeenCalled();
     expect(readFileSync(target, 'utf8')).toBe('other');
   });
 
+  it.each([
+    ['a file', () => writeFileSync(target, 'other'), () => readFileSync(target, 'utf8')],
+    ['a link that leads nowhere', () => symlinkSync('other', target), () => readlinkSync(target)],
+  ])('leaves %s that another process creates meanwhile', async (_, create, read) => {
+    await expect(publish('first', create)).rejects.toThrow(`${target} already exists: name another file`);
+    expect(readdirSync(directory)).toEqual(['target']);
+    expect(read()).toBe('other');
+  });
+
   it('leaves nothing when its work fails', async () => {
-    const write = (draft: string): Promise<never> => {
-      writeFileSync(draft, 'half');
-      return Promise.reject(new Error('no more'));
+    const fail = (): never => {
+      throw new Error('no more');
     };
 
-    await expect(publishFile(target, write)).rejects.toThrow('no more');
+    await expect(publish('half', fail)).rejects.toThrow('no more');
     expect(readdirSync(directory)).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync, existsSync, linkSync, lstatSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncDirectory } from './durable-files.js';
@@ -15,14 +15,13 @@ import { alreadyExists, explainWriteError } from './file-errors.js';
 export async function publishFile<Result>(target: string, write: (draft: string) => Promise<Result>): Promise<Result> {
   const draft = `${target}.${randomUUID()}`;
   const removeDraft = (): void => {
-    // rmSync refuses a name that is too long, even with `force`.
     if (existsSync(draft)) rmSync(draft);
   };
   // If a signal ends the program, `finally` does not run.
   process.once('exit', removeDraft);
   try {
-    // Checked before the draft is written, which may take minutes. A link that leads nowhere counts, too.
-    if (lstatSync(target, { throwIfNoEntry: false }) !== undefined) throw alreadyExists(target);
+    // Checked before the draft is written, too, which may take minutes.
+    if (existsSync(target)) throw alreadyExists(target);
     const result = await write(draft);
     await sync(draft);
     giveName(draft, target);
