@@ -20,7 +20,7 @@ const MAX_WAITING = 2_048;
 /** UTF-16 units of texts that wait before `isFull` is true: clients with large plants would fill the memory. */
 const MAX_WAITING_LENGTH = 67_108_864;
 
-/** Maximum UTF-16 units of texts before a batch takes no further plant, because a driver holds several copies of them. */
+/** A batch with texts of this many UTF-16 units takes no further plant, because a driver holds several copies of them. */
 const BATCH_LENGTH = 262_144;
 
 /** The diagnostics channel with one message for every stored batch. */
@@ -43,14 +43,6 @@ interface Call {
   readonly reject: (reason: unknown) => void;
 }
 
-/** The time in which the store takes no plants. */
-interface Outage {
-  /** The reason that was logged last. */
-  reason: string;
-  /** Plants that were answered with 503. */
-  refused: number;
-}
-
 /**
  * Stores the plants that arrive while a batch is in flight in the next batch, so that no plant waits for a timer. The queue
  * has no limit of its own: PlantsService asks `isFull`, and an import adds one batch after another.
@@ -63,13 +55,26 @@ export class GroupCommit {
   #queueLength = 0;
   /** Ends when the queue is empty. */
   #running: Promise<void> | undefined;
-  #outage: Outage | undefined;
+  /** Why the store takes no plants, as it was logged last; undefined while it takes some. */
+  #outage: string | undefined;
 
   /**
-   * Calls `#run` in the context of the constructor. Otherwise all plants of a batch would run with the AsyncLocalStorage (such
-   * as the request id of a host) of the request that began it.
+   * Stores one batch after another until the queue is empty. It is bound to the async context of the constructor: otherwise
+   * it would run, as long as plants arrive, with the AsyncLocalStorage of one request, and log its id in a host.
    */
-  readonly #runOutsideOfRequests = AsyncResource.bind(() => this.#run());
+  readonly #run = AsyncResource.bind(async () => {
+    // Node reads the requests that have arrived already.
+    await nextTurn();
+    while (this.#queue.length > 0) {
+      await this.#commit(this.#takeBatch());
+      // The next batch fills in two turns. In the first, Node reads what arrived during the commit, which blocks the process
+      // with SQLite. In the second, it reads the next requests of the clients that this batch has answered.
+      await nextTurn();
+      await nextTurn();
+    }
+    // In the same turn as the last look at the queue: a plant that arrives later must start the next run.
+    this.#running = undefined;
+  });
 
   constructor(private readonly repository: PlantRepository) {}
 
@@ -83,7 +88,7 @@ export class GroupCommit {
     return new Promise((resolve, reject) => {
       this.#queue.push({ plant, resolve, reject });
       this.#queueLength += lengthOf(plant);
-      this.#running ??= this.#runOutsideOfRequests();
+      this.#running ??= this.#run();
     });
   }
 
@@ -102,21 +107,6 @@ export class GroupCommit {
     await this.#running;
   }
 
-  /** Stores one batch after another until the queue is empty. Never rejects: `#commit` catches what a repository throws. */
-  async #run(): Promise<void> {
-    // Node reads the requests that have arrived already.
-    await nextTurn();
-    while (this.#queue.length > 0) {
-      await this.#commit(this.#takeBatch());
-      // The next batch fills in two turns. In the first, Node reads what arrived during the commit, which blocks the process
-      // with SQLite. In the second, it reads the next requests of the clients that this batch has answered.
-      await nextTurn();
-      await nextTurn();
-    }
-    // In the same turn as the last look at the queue: a plant that arrives later must start the next run.
-    this.#running = undefined;
-  }
-
   /** Takes the calls that have waited for longest. */
   #takeBatch(): Call[] {
     let size = 0;
@@ -130,7 +120,7 @@ export class GroupCommit {
     return this.#queue.splice(0, size);
   }
 
-  /** Stores a batch, and settles the promises of its calls. */
+  /** Stores a batch, and settles the promises of its calls. Never rejects. */
   async #commit(batch: readonly Call[]): Promise<void> {
     const started = performance.now();
     let outcomes: readonly Outcome[];
@@ -172,16 +162,14 @@ export class GroupCommit {
       }
     });
     batches.publish({ size: batch.length, seconds, ...counts } satisfies BatchEvent);
-    if (this.#outage === undefined) return;
-    this.#logger.log(`The store takes plants again; plants refused meanwhile: ${this.#outage.refused}`);
+    if (this.#outage !== undefined) this.#logger.log('The store takes plants again');
     this.#outage = undefined;
   }
 
   /** Refuses a batch. The operator reads each reason once, and not for each batch. */
   #refuse(batch: readonly Call[], error: RepositoryUnavailableError): void {
     for (const { reject } of batch) reject(error);
-    const { reason, refused } = this.#outage ?? { reason: undefined, refused: 0 };
-    if (reason !== error.message) this.#logger.warn(`Plants refused with 503: ${error.message}`);
-    this.#outage = { reason: error.message, refused: refused + batch.length };
+    if (this.#outage !== error.message) this.#logger.warn(`Plants refused with 503: ${error.message}`);
+    this.#outage = error.message;
   }
 }
