@@ -6,7 +6,7 @@ import { explainReadError } from '../files/file-errors.js';
 import { readRegularFile } from '../files/regular-file.js';
 import { badUsage, namingVariable } from '../operator-error.js';
 import { isHttpsOrLoopback } from '../loopback-host.js';
-import { fromFile, SSL_MODE_RULE } from '../storage/database-url.js';
+import { SSL_MODE_RULE } from '../storage/database-url.js';
 import { Configuration } from './configuration.js';
 
 /** Texts of variables, by their names. */
@@ -67,9 +67,7 @@ export function parseConfiguration(given: Variables): Configuration {
     errors.map(({ property, constraints }) => `${variableOf(property)} ${Object.values(constraints ?? {})[0]}`),
   );
   assertNoFaults(conflictsIn(configuration));
-  const { DATABASE_URL_FILE: file } = variables;
-  if (file === undefined) return configuration;
-  return Object.assign(configuration, { databaseUrl: fromFile(configuration.databaseUrl, () => readUrl(file)) });
+  return configuration;
 }
 
 /** Returns the name of a setting's variable, such as DATABASE_URL for databaseUrl. */
@@ -88,12 +86,8 @@ function readDatabaseUrlFile(variables: Variables): Variables {
   if (DATABASE_URL !== undefined) {
     throw badUsage('DATABASE_URL and DATABASE_URL_FILE exclude each other: set one of them');
   }
-  return { ...variables, DATABASE_URL: readUrl(file) };
-}
-
-function readUrl(file: string): string {
   const content = namingVariable('DATABASE_URL_FILE', () => readRegularFile(file, 'secret'));
-  return content.toString('utf8').trimEnd();
+  return { ...variables, DATABASE_URL: content.toString('utf8').trimEnd() };
 }
 
 const QUOTED =

@@ -27,8 +27,6 @@ export interface PostgresUrl {
   readonly name: string;
   /** The whole URL, for the driver. */
   readonly href: string;
-  /** Reads the URL again for each new connection, because the password may have been rotated. */
-  readonly readAgain?: () => string;
   /** True if it names a server on another machine, and does not say whether passwords travel in clear text. */
   readonly lacksSslMode: boolean;
 }
@@ -40,29 +38,9 @@ export function isInMemory(url: DatabaseUrl): boolean {
   return url.engine === 'sqlite' && url.file === undefined;
 }
 
-/**
- * Returns undefined for a text that breaks DATABASE_URL_RULE. Spaces around it are a slip, and `docker run --env-file`
- * keeps quotation marks.
- */
+/** Returns undefined for a text that breaks DATABASE_URL_RULE. Spaces around it are a slip. */
 export function parseDatabaseUrl(text: string): DatabaseUrl | undefined {
-  const url = text.trim().replace(/^(["'])(.*)\1$/, '$2');
-  return parseSqliteUrl(url) ?? parsePostgresUrl(url);
-}
-
-/** Returns a URL that is read again for each new connection. If it cannot be read then, the last one is used. */
-export function fromFile(url: DatabaseUrl, read: () => string): DatabaseUrl {
-  if (url.engine === 'sqlite') return url;
-  let { href } = url;
-  const readAgain = (): string => {
-    try {
-      const found = parseDatabaseUrl(read());
-      if (found?.engine === 'postgres' && !found.lacksSslMode) ({ href } = found);
-    } catch {
-      // The file may be missing while it is replaced.
-    }
-    return href;
-  };
-  return { ...url, readAgain };
+  return parseSqliteUrl(text.trim()) ?? parsePostgresUrl(text.trim());
 }
 
 /** @param path of the database, or `:memory:` */

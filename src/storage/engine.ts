@@ -4,11 +4,11 @@ import type { PlantRepository, PlantSnapshot } from './plant-repository.js';
 export interface DatabaseOptions {
   /** Milliseconds that a batch may wait for a lock or for a server to answer. */
   readonly timeout: number;
-  /** Milliseconds that the start waits for a server that cannot be reached yet. SQLite does not use it. */
+  /** Milliseconds that the start waits for a PostgreSQL server that cannot be reached yet. */
   readonly startTimeout: number;
   /** True to create the directory of a SQLite database if it is missing. */
   readonly createsDirectory?: boolean;
-  /** Called while the start waits, with the reason in one line for the operator. `openRepository` calls it only once. */
+  /** Called once if the start waits for a PostgreSQL server, with the reason in one line for the operator. */
   readonly onWait?: (reason: string) => void;
 }
 

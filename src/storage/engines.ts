@@ -1,5 +1,4 @@
 import { OperatorError } from '../operator-error.js';
-import { readRegularFile } from '../files/regular-file.js';
 import {
   DATABASE_URL_RULE,
   type DatabaseUrl,
@@ -24,18 +23,13 @@ export async function openRepository(
   url: DatabaseUrl | string,
   options: Partial<DatabaseOptions> = {},
 ): Promise<PlantRepository> {
-  let isTold = false;
-  const onWait = (reason: string): void => {
-    if (!isTold) options.onWait?.(reason);
-    isTold = true;
-  };
-  return (await engineOf(url)).open({ ...DATABASE_DEFAULTS, ...options, onWait });
+  return (await engineOf(url)).open({ ...DATABASE_DEFAULTS, ...options });
 }
 
 /**
  * Loads the engine of a URL and its driver on demand.
  *
- * @throws {OperatorError} if the URL, the key that it names, or the driver cannot be used
+ * @throws {OperatorError} if the URL or the driver cannot be used
  */
 export async function engineOf(url: DatabaseUrl | string): Promise<Engine> {
   const parsed = typeof url === 'string' ? parseDatabaseUrl(url) : url;
@@ -46,9 +40,6 @@ export async function engineOf(url: DatabaseUrl | string): Promise<Engine> {
 }
 
 async function loadPostgres(url: PostgresUrl): Promise<Engine> {
-  // The driver would read a key that other users can read, too.
-  const key = new URL(url.href).searchParams.get('sslkey');
-  if (key !== null) readRegularFile(key, 'secret');
   const { postgresEngine } = await import('./postgres/engine.js');
   try {
     // A host without PostgreSQL does not install it. In a `try`, bundlers let it be missing.

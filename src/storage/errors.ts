@@ -1,6 +1,17 @@
 import { OperatorError } from '../operator-error.js';
 import { RepositoryUnavailableError } from './plant-repository.js';
 
+/** Advice for messages of the databases that would lead an operator astray. */
+const ADVICE: readonly (readonly [message: RegExp, advice: string])[] = [
+  [/database is locked/, 'stop the other process that uses it'],
+  [/unable to open database file|readonly database/, 'this user must be able to write the file and its directory'],
+  // From PostgreSQL 15 on, only the owner of the database may create tables in its schema public.
+  [/permission denied for schema/, 'make this user the owner of the database, or GRANT it CREATE on the schema'],
+  [/client password must be a string/, 'its URL has no password'],
+  [/password authentication failed/, 'correct the password in its URL, which is read only at the start'],
+  [/support SSL|certificate|wrong version|no encryption/, 'check sslmode and sslrootcert in its URL'],
+];
+
 /** Makes the error of a plant that was neither inserted nor found: a trigger of an operator has dropped its row. */
 export function keptOutError(): Error {
   return new Error(
@@ -20,35 +31,28 @@ export function assertNotNewer(version: number, steps: readonly string[]): void 
  *
  * @param database as the operator names it, without a password
  */
-export function startError(database: string, cause: unknown, reason = errorMessage(cause)): OperatorError {
+export function startError(database: string, cause: unknown): OperatorError {
   if (cause instanceof OperatorError) return cause;
-  return new OperatorError(`the database ${database} cannot be used: ${reason}`, { cause });
+  return new OperatorError(`the database ${database} cannot be used: ${explained(cause)}`, { cause });
 }
 
 /** Makes the error of a repository or a snapshot whose database cannot be used now. */
-export function unavailableError(cause: unknown, reason = errorMessage(cause)): RepositoryUnavailableError {
-  // An OperatorError names the database already.
-  const subject = cause instanceof OperatorError ? '' : 'the database cannot be used: ';
-  return new RepositoryUnavailableError(`${subject}${reason}`, { cause });
+export function unavailableError(cause: unknown): RepositoryUnavailableError {
+  const reason = cause instanceof OperatorError ? cause.message : `the database cannot be used: ${explained(cause)}`;
+  return new RepositoryUnavailableError(reason, { cause });
 }
 
-/**
- * Reads the message of an error, in one line. It does not use `instanceof`, which fails for errors of another realm, as in
- * Jest; older Nodes than 24 have no `Error.isError`.
- */
+/** Returns the message of an error in one line. */
 export function errorMessage(error: unknown): string {
-  const { message, errors } = Object(error) as { readonly message?: unknown; readonly errors?: unknown };
+  const { message = String(error), errors = [] } = Object(error) as Partial<AggregateError>;
   // Node's error of a host with several addresses has no message, but an error for each address.
-  if (message === '' && Array.isArray(errors)) return errors.map(errorMessage).join('; ');
-  return (typeof message === 'string' && message !== '' ? message : String(error)).replaceAll(/\s*\n\s*/g, ' ');
+  if (message === '' && errors.length > 0) return errors.map(errorMessage).join('; ');
+  return message.replaceAll(/\s*\n\s*/g, ' ');
 }
-
-/** The sentences for messages that would lead an operator astray. */
-export type Advice = readonly (readonly [message: RegExp, advice: string])[];
 
 /** Returns the message of an error, with the first advice for it. */
-export function explained(error: unknown, table: Advice): string {
+function explained(error: unknown): string {
   const message = errorMessage(error);
-  const [, advice] = table.find(([pattern]) => pattern.test(message)) ?? [];
+  const [, advice] = ADVICE.find(([pattern]) => pattern.test(message)) ?? [];
   return advice === undefined ? message : `${message}; ${advice}`;
 }

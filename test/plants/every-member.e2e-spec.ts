@@ -49,7 +49,6 @@ async function read(url: string): Promise<Values[]> {
   const snapshot = await (await engineOf(url)).snapshot(DATABASE_DEFAULTS);
   const plants: StoredPlant[] = [];
   for await (const plant of snapshot.plants()) plants.push(plant);
-  expect(await snapshot.find(plants.map(({ id }) => id))).toEqual(plants);
   await snapshot.close();
   return plants.map((plant) => ({ ...plant, id: Number(plant.id) }));
 }

@@ -3,7 +3,7 @@ import type { DatabaseOptions, Engine } from '../engine.js';
 import { startError } from '../errors.js';
 import { CHECK_TIMEOUT, type PlantRepository } from '../plant-repository.js';
 import { retry } from '../retry.js';
-import { describe, type Driver, isTransient, PostgresPool } from './pool.js';
+import { type Driver, isTransient, PostgresPool } from './pool.js';
 import { PostgresRepository } from './repository.js';
 import { readVersion, TRY_INSERT, updateSchema } from './schema.js';
 import { openSnapshot } from './snapshot.js';
@@ -33,6 +33,7 @@ async function openPostgresRepository(
   { timeout, startTimeout, onWait }: DatabaseOptions,
 ): Promise<PlantRepository> {
   const batches = new PostgresPool(driver, url, timeout);
+  let isTold = false;
   try {
     await retry(() => updateSchema((statements) => batches.transact(statements)), {
       timeout: startTimeout,
@@ -40,18 +41,17 @@ async function openPostgresRepository(
       isTransient: (error) => isTransient(error) || [...LOST_RACE, CANCELED].includes(codeOf(error)),
       onPause(error) {
         // A lost race does not last.
-        if (!LOST_RACE.includes(codeOf(error))) onWait?.(startError(url.name, error, describe(error)).message);
+        if (isTold || LOST_RACE.includes(codeOf(error))) return;
+        onWait?.(startError(url.name, error).message);
+        isTold = true;
       },
     });
   } catch (error) {
     await batches.close();
-    throw startError(url.name, error, describe(error));
+    throw startError(url.name, error);
   }
-  return new PostgresRepository({
-    batches,
-    checks: new PostgresPool(driver, url, Math.min(timeout, CHECK_TIMEOUT)),
-    openSnapshot: () => openSnapshot(driver, url, timeout),
-  });
+  const checks = new PostgresPool(driver, url, Math.min(timeout, CHECK_TIMEOUT));
+  return new PostgresRepository(batches, checks, () => openSnapshot(driver, url, timeout));
 }
 
 /** Checks a database. It does not wait for a server that cannot be reached. */
@@ -61,7 +61,7 @@ async function checkDatabase(pool: PostgresPool, url: PostgresUrl): Promise<bool
     if (hasPlants) await pool.transact(TRY_INSERT);
     return hasPlants;
   } catch (error) {
-    throw startError(url.name, error, describe(error));
+    throw startError(url.name, error);
   } finally {
     await pool.close();
   }

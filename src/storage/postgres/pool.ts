@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { PostgresUrl } from '../database-url.js';
-import { type Advice, errorMessage, explained, unavailableError } from '../errors.js';
+import { errorMessage, unavailableError } from '../errors.js';
 import { retry } from '../retry.js';
 
 /** The package pg. */
@@ -9,19 +9,14 @@ export type Driver = typeof pg;
 /** Milliseconds after which an idle connection is closed. The default of the driver is 10 s. */
 const IDLE_TIMEOUT = 60_000;
 
-/** Maximum milliseconds between two attempts. The pause is random, so that two processes do not retry in lockstep. */
-const MAX_PAUSE = 20;
+/** Milliseconds between two attempts. */
+const PAUSE = 20;
 
-/**
- * The shares of a timeout. A transaction may take all of it, attempts and pauses included: no attempt begins later, and the
- * client waits no longer for an answer.
- */
-const SHARES = {
-  /** For a connection, so that there is time for another attempt. */
-  connect: 0.5,
-  /** For the statements on the server, so that the client gets the error of the server. */
-  statements: 0.8,
-};
+/** Share of a timeout in which a connection must open, so that there is time for another attempt. */
+const CONNECT_SHARE = 0.5;
+
+/** Share of a timeout in which the server must execute the statements, so that the client gets the error of the server. */
+const SERVER_SHARE = 0.8;
 
 /**
  * SQLSTATEs, or their classes, of errors that may be over at the next attempt, on another connection: the connection failed,
@@ -37,14 +32,7 @@ const TRANSIENT = /^(?:08|25006|25P03|25P04|40|53200|53300|57P|XX000)/;
 const LASTING = /^(?:28|3D|3F|42501|42703|42P01|42P10|53|55|57|58|XX)/;
 
 /** Matches errors of the connection that no further attempt corrects: of TLS, of the password, and of files in the URL. */
-const LASTING_CONNECTION = /SSL|TLS_|CERT|certificate|UNABLE_TO|SASL|SCRAM|^(?:ENOENT|EACCES)\b.* open /;
-
-const ADVICE: Advice = [
-  [/client password must be a string/, 'its URL has no password'],
-  // From PostgreSQL 15 on, only the owner of the database may create tables in its schema public.
-  [/permission denied for schema/, 'make this user the owner of the database, or GRANT it CREATE on the schema'],
-  [/support SSL|certificate|wrong version|no encryption/, 'check sslmode and sslrootcert in its URL'],
-];
+const LASTING_CONNECTION = /SSL|certificate|SASL|SCRAM|^(?:ENOENT|EACCES)\b.* open /;
 
 /** The server cannot be reached, or does not answer: an error of the network, of TLS or of the driver. */
 class ConnectionError extends Error {
@@ -69,37 +57,29 @@ export function isUnavailable(error: unknown): boolean {
   return failureOf(error) !== undefined;
 }
 
-/** Explains an error to the operator, mostly in the words of the server. */
-export function describe(error: unknown): string {
-  return explained(error, ADVICE);
-}
-
-/** Returns the settings of a connection, with the password of this moment. */
-export function connectionSettings(url: PostgresUrl): pg.ClientConfig {
-  const parsed = new URL(url.readAgain?.() ?? url.href);
+/** Returns the settings of a connection. */
+export function connectionSettings({ href }: PostgresUrl): pg.ClientConfig {
+  const url = new URL(href);
   // Without this parameter, the driver takes each sslmode for verify-full, and warns that this will change.
-  parsed.searchParams.set('uselibpqcompat', 'true');
-  return { connectionString: parsed.href, fallback_application_name: 'plant-store', keepAlive: true };
+  url.searchParams.set('uselibpqcompat', 'true');
+  return { connectionString: url.href, fallback_application_name: 'plant-store', keepAlive: true };
 }
 
 /** One connection for transactions that are one message each. An error closes the connection, and the next one opens another. */
 export class PostgresPool {
   readonly #pool: pg.Pool;
 
-  /** @param timeout milliseconds that a transaction may take */
+  /** @param timeout milliseconds that a transaction may take, attempts and pauses included */
   constructor(
     driver: Driver,
     url: PostgresUrl,
     readonly timeout: number,
   ) {
     this.#pool = new driver.Pool({
-      Client: class extends driver.Client {
-        constructor() {
-          super({ ...connectionSettings(url), query_timeout: timeout });
-        }
-      },
+      ...connectionSettings(url),
       max: 1,
-      connectionTimeoutMillis: Math.ceil(SHARES.connect * timeout),
+      connectionTimeoutMillis: Math.ceil(CONNECT_SHARE * timeout),
+      query_timeout: timeout,
       idleTimeoutMillis: IDLE_TIMEOUT,
     });
     // The failure of an idle connection concerns no request.
@@ -118,13 +98,13 @@ export class PostgresPool {
    */
   async transact(statements: string, limit = this.timeout): Promise<unknown[][]> {
     // A limit of zero would be none.
-    const text = `SET LOCAL statement_timeout = ${Math.ceil(SHARES.statements * limit)}; ${statements}`;
+    const text = `SET LOCAL statement_timeout = ${Math.ceil(SERVER_SHARE * limit)}; ${statements}`;
     try {
       // One result for each statement, which the types of the driver lack.
       const results: unknown = await this.#pool.query({ text, rowMode: 'array' });
       return (results as pg.QueryArrayResult<unknown[]>[]).at(-1)?.rows ?? [];
     } catch (error) {
-      throw 'severity' in Object(error) ? error : new ConnectionError(connectionReason(error), { cause: error });
+      throw 'severity' in Object(error) ? error : new ConnectionError(errorMessage(error), { cause: error });
     }
   }
 
@@ -137,24 +117,13 @@ export class PostgresPool {
   async transactUntil(end: number, statements: string): Promise<unknown[][]> {
     const rest = (): number => Math.max(1, end - performance.now());
     try {
-      return await retry(() => this.transact(statements, rest()), {
-        timeout: rest(),
-        pause: Math.random() * MAX_PAUSE,
-        isTransient,
-      });
+      return await retry(() => this.transact(statements, rest()), { timeout: rest(), pause: PAUSE, isTransient });
     } catch (error) {
-      throw isUnavailable(error) ? unavailableError(error, describe(error)) : error;
+      throw isUnavailable(error) ? unavailableError(error) : error;
     }
   }
 
   close(): Promise<void> {
     return this.#pool.end();
   }
-}
-
-/** Reads the message of an error of the network, with its code if the message lacks it. */
-function connectionReason(error: unknown): string {
-  const message = errorMessage(error);
-  const { code } = Object(error) as { readonly code?: unknown };
-  return typeof code !== 'string' || message.includes(code) ? message : `${code}: ${message}`;
 }

@@ -11,23 +11,19 @@ import { comparisonOf, insertionOf, TRY_INSERT } from './schema.js';
 const COMMIT_TO_DISK =
   "SELECT CASE current_setting('synchronous_commit', true) WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END";
 
-/** The parts of a PostgresRepository. */
-interface PostgresStore {
-  readonly batches: PostgresPool;
-  /** Checks have a connection of their own, because batches may wait. */
-  readonly checks: PostgresPool;
-  readonly openSnapshot: () => Promise<PlantSnapshot>;
-}
-
 /** Plants on a PostgreSQL server. Its batches wait for locks, and for a server that cannot be reached. */
 export class PostgresRepository extends PlantRepository {
-  constructor(private readonly store: PostgresStore) {
+  /** @param checks a pool of their own, because batches may wait */
+  constructor(
+    private readonly batches: PostgresPool,
+    private readonly checks: PostgresPool,
+    private readonly openSnapshot: () => Promise<PlantSnapshot>,
+  ) {
     super();
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    const { batches } = this.store;
-    const end = performance.now() + batches.timeout;
+    const end = performance.now() + this.batches.timeout;
     // The index of the first plant of each id, by the id as a text, as the driver returns it.
     const firsts = new Map<unknown, number>();
     for (const [index, { id }] of batch.entries()) if (!firsts.has(`${id}`)) firsts.set(`${id}`, index);
@@ -37,12 +33,12 @@ export class PostgresRepository extends PlantRepository {
     // Each message is retried by itself: if the whole batch were, a plant that the first attempt has inserted would count as
     // repeated.
     const outcomes = new Map<unknown, Outcome>();
-    for (const [id] of await batches.transactUntil(end, `${COMMIT_TO_DISK}; ${insertionOf(plants)}`)) {
+    for (const [id] of await this.batches.transactUntil(end, `${COMMIT_TO_DISK}; ${insertionOf(plants)}`)) {
       outcomes.set(firsts.get(id), 'created');
     }
     const others = [...batch.entries()].filter(([index]) => !outcomes.has(index));
     if (others.length > 0) {
-      for (const [index, isSame] of await batches.transactUntil(end, comparisonOf(others))) {
+      for (const [index, isSame] of await this.batches.transactUntil(end, comparisonOf(others))) {
         outcomes.set(index, isSame === true ? 'repeated' : 'conflict');
       }
     }
@@ -54,19 +50,18 @@ export class PostgresRepository extends PlantRepository {
   }
 
   override async check(): Promise<void> {
-    const { checks } = this.store;
-    await checks.transactUntil(performance.now() + checks.timeout, TRY_INSERT);
+    await this.checks.transactUntil(performance.now() + this.checks.timeout, TRY_INSERT);
   }
 
   override async snapshot(): Promise<PlantSnapshot> {
     try {
-      return await this.store.openSnapshot();
+      return await this.openSnapshot();
     } catch (error) {
       throw unavailableError(error);
     }
   }
 
   override async close(): Promise<void> {
-    await Promise.all([this.store.batches.close(), this.store.checks.close()]);
+    await Promise.all([this.batches.close(), this.checks.close()]);
   }
 }

@@ -3,7 +3,7 @@ import type { PostgresUrl } from '../database-url.js';
 import { startError, unavailableError } from '../errors.js';
 import { COLUMNS, plantOf } from '../plant-rows.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
-import { connectionSettings, describe, type Driver } from './pool.js';
+import { connectionSettings, type Driver } from './pool.js';
 import { readVersion } from './schema.js';
 
 /** Milliseconds that a query may take: to count 100 million plants takes a minute. */
@@ -36,7 +36,7 @@ export async function openSnapshot(driver: Driver, url: PostgresUrl, timeout: nu
     await begin(client, timeout);
     return new PostgresSnapshot(client);
   } catch (error) {
-    throw startError(url.name, error, describe(error));
+    throw startError(url.name, error);
   }
 }
 
@@ -62,14 +62,8 @@ class PostgresSnapshot implements PlantSnapshot {
     return Number(count);
   }
 
-  async find(ids: readonly bigint[]): Promise<readonly StoredPlant[]> {
-    const rows = await this.#query(`SELECT ${COLUMNS} FROM plants WHERE id = ANY ('{${ids.join()}}'::bigint[])`);
-    return rows.map(plantOf);
-  }
-
-  async *plants(after?: bigint): AsyncIterable<StoredPlant> {
-    const condition = after === undefined ? '' : `WHERE id > '${after}'`;
-    await this.#query(`DECLARE reading CURSOR FOR SELECT ${COLUMNS} FROM plants ${condition} ORDER BY id`);
+  async *plants(): AsyncIterable<StoredPlant> {
+    await this.#query(`DECLARE reading CURSOR FOR SELECT ${COLUMNS} FROM plants ORDER BY id`);
     try {
       let rows: unknown[][];
       do {
@@ -90,7 +84,7 @@ class PostgresSnapshot implements PlantSnapshot {
     try {
       return await query(this.client, text);
     } catch (error) {
-      throw unavailableError(error, describe(error));
+      throw unavailableError(error);
     }
   }
 }

@@ -1,9 +1,4 @@
-import { describe as explain, isLocked, isUnavailable } from './database.js';
-
-/** Returns an error of SQLite. */
-function errorOf(errcode: number, message = 'its reason'): Error {
-  return Object.assign(new Error(message), { errcode });
-}
+import { isLocked, isUnavailable } from './database.js';
 
 describe('An error of SQLite', () => {
   it.each([
@@ -21,20 +16,10 @@ describe('An error of SQLite', () => {
     ['SQLITE_ERROR', 1, 'of a plant, or a defect'],
     ['SQLITE_CONSTRAINT_NOTNULL', 1_299, 'of a plant, or a defect'],
     ['SQLITE_MISUSE', 21, 'of a plant, or a defect'],
-  ])('such as %s (%i) is %s', (_, code, kind) => {
-    expect(isLocked(errorOf(code))).toBe(kind === 'transient');
-    expect(isUnavailable(errorOf(code))).toBe(kind === 'transient' || kind === 'lasting');
-  });
+  ])('such as %s (%i) is %s', (_, errcode, kind) => {
+    const error = Object.assign(new Error('its reason'), { errcode });
 
-  it.each(['no such table: main.plants', 'no such column: tag', 'table plants has no column named tag'])(
-    'such as %s makes the store unavailable',
-    (message) => expect(isUnavailable(errorOf(1, message))).toBe(true),
-  );
-
-  it('is explained where its message misleads', () => {
-    expect(explain(errorOf(14, 'unable to open database file'))).toBe(
-      'unable to open database file; this user must be able to write the file and its directory',
-    );
-    expect(explain(errorOf(13, 'database or disk is full'))).toBe('database or disk is full');
+    expect(isLocked(error)).toBe(kind === 'transient');
+    expect(isUnavailable(error)).toBe(kind === 'transient' || kind === 'lasting');
   });
 });

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type * as Sqlite from '@photostructure/sqlite';
 import { OperatorError } from '../../operator-error.js';
-import { type Advice, errorMessage, explained, startError } from '../errors.js';
+import { startError } from '../errors.js';
 import { retry } from '../retry.js';
 
 export type SqliteDatabase = Sqlite.DatabaseSyncInstance;
@@ -12,9 +12,6 @@ export const IN_MEMORY = ':memory:';
 
 /** Milliseconds that the opening waits for a lock of another process. */
 const OPEN_TIMEOUT = 5_000;
-
-/** Milliseconds before the operator is told of the lock. Services that share the file hold it for less. */
-const QUIET_TIME = 1_000;
 
 /** Milliseconds between two attempts to open. */
 const OPEN_PAUSE = 20;
@@ -28,11 +25,6 @@ const LOCKED = [5, 6, 15];
  */
 const LASTING = [7, 8, 10, 11, 13, 14, 26];
 
-const ADVICE: Advice = [
-  [/database is locked/, 'stop the other process that uses it'],
-  [/unable to open database file|readonly database/, 'this user must be able to write the file and its directory'],
-];
-
 /** Returns whether another attempt may succeed, because another process had a lock. */
 export function isLocked(error: unknown): boolean {
   return LOCKED.includes(resultCode(error));
@@ -40,20 +32,13 @@ export function isLocked(error: unknown): boolean {
 
 /** Returns whether no plant can be stored now. */
 export function isUnavailable(error: unknown): boolean {
-  // Another program has renamed the table or a column.
-  const lacksTable = /no such (?:table|column)|has no column/.test(errorMessage(error));
-  return isLocked(error) || LASTING.includes(resultCode(error)) || lacksTable;
+  return isLocked(error) || LASTING.includes(resultCode(error));
 }
 
 /** Returns the primary result code of an error, which is in the last byte of an extended one; 0 if SQLite did not fail. */
 function resultCode(error: unknown): number {
   const { errcode } = Object(error) as { readonly errcode?: unknown };
   return typeof errcode === 'number' ? errcode & 0xff : 0;
-}
-
-/** Explains an error to the operator, mostly in the words of SQLite. */
-export function describe(error: unknown): string {
-  return explained(error, ADVICE);
 }
 
 /** @throws {OperatorError} if this user may not look for the file */
@@ -74,19 +59,9 @@ export function assertExists(file: string): void {
  * Opens or creates a database, and begins to use it. Both are repeated while another process has a lock.
  *
  * @param use returns what keeps the database, and closes it later
- * @param onWait called while another process has a lock, with the reason in one line for the operator
  * @throws {OperatorError} when the database cannot be opened, or `use` fails; the database is closed then
  */
-export async function openDatabase<Result>(
-  file: string,
-  use: (database: SqliteDatabase) => Result,
-  onWait?: (reason: string) => void,
-): Promise<Result> {
-  const explain = (error: unknown): OperatorError => startError(file, error, describe(error));
-  const quietUntil = performance.now() + QUIET_TIME;
-  const onPause = (error: unknown): void => {
-    if (performance.now() > quietUntil) onWait?.(explain(error).message);
-  };
+export async function openDatabase<Result>(file: string, use: (database: SqliteDatabase) => Result): Promise<Result> {
   try {
     const { DatabaseSync } = await loadDriver();
     const attempt = (): Result => {
@@ -100,9 +75,9 @@ export async function openDatabase<Result>(
         throw error;
       }
     };
-    return await retry(attempt, { timeout: OPEN_TIMEOUT, pause: OPEN_PAUSE, isTransient: isLocked, onPause });
+    return await retry(attempt, { timeout: OPEN_TIMEOUT, pause: OPEN_PAUSE, isTransient: isLocked });
   } catch (error) {
-    throw explain(error);
+    throw startError(file, error);
   }
 }
 

@@ -35,7 +35,7 @@ export function sqliteEngine({ file = IN_MEMORY }: SqliteUrl): Engine {
 /** Opens or creates a database whose commits are on disk when they return. */
 async function openSqliteRepository(
   file: string,
-  { timeout, createsDirectory = false, onWait }: DatabaseOptions,
+  { timeout, createsDirectory = false }: DatabaseOptions,
 ): Promise<PlantRepository> {
   if (file !== IN_MEMORY && !existsSync(file)) prepareFile(file, createsDirectory);
   const setUp = (database: SqliteDatabase): PlantRepository => {
@@ -43,7 +43,7 @@ async function openSqliteRepository(
     updateSchema(database);
     return new SqliteRepository(database, file === IN_MEMORY ? undefined : new OpenedFile(resolve(file)), timeout);
   };
-  return openDatabase(file, setUp, onWait);
+  return openDatabase(file, setUp);
 }
 
 /** Creates the directory of a new database, which SQLite does not. */

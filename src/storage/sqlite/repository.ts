@@ -10,7 +10,7 @@ import {
   type StoredPlant,
 } from '../plant-repository.js';
 import { retry } from '../retry.js';
-import { describe, inTransaction, isLocked, isUnavailable, prepare, type SqliteDatabase } from './database.js';
+import { inTransaction, isLocked, isUnavailable, prepare, type SqliteDatabase } from './database.js';
 import { COMPARE, INSERT } from './schema.js';
 import { openSnapshot } from './snapshot.js';
 
@@ -65,7 +65,7 @@ export class SqliteRepository extends PlantRepository {
     try {
       return await retry(attempt, { timeout, pause: PAUSE, isTransient: isLocked });
     } catch (error) {
-      throw isUnavailable(error) ? unavailableError(error, describe(error)) : error;
+      throw isUnavailable(error) ? unavailableError(error) : error;
     }
   }
 

@@ -1,5 +1,4 @@
 import { assertNotNewer } from '../errors.js';
-import { COLUMNS } from '../plant-rows.js';
 import { firstValue, inTransaction, prepare, type SqliteDatabase } from './database.js';
 
 /** The steps from an empty database to the current schema. Published steps never change. */
@@ -21,8 +20,6 @@ export const COMPARE = `
     ELSE 0
   END
   FROM plants WHERE id = ?1`;
-
-export const SELECT = `SELECT ${COLUMNS} FROM plants`;
 
 /** Makes the steps that are missing. The number of steps that were made is in `user_version`. */
 export function updateSchema(database: SqliteDatabase): void {
