@@ -94,9 +94,7 @@ describe('plant-store import', () => {
   });
 
   it('can be interrupted while it waits for the store', async () => {
-    await directory.store([]);
-    directory.openDatabase().exec('BEGIN IMMEDIATE');
-    const running = directory.command('import', []);
+    const running = directory.command('import', [], { DATABASE_URL: 'postgres://u@127.0.0.1:1/plants' });
     await running.printed(/^(Waiting for the database): /m);
 
     expect(await running.stop('SIGINT')).toBe(130);

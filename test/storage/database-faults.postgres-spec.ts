@@ -1,3 +1,4 @@
+/** What the service promises while PostgreSQL makes its statements wait: 503 in time, few connections, a stop in time. */
 import pg from 'pg';
 import { create, refusal, TOKEN } from '../support/client.js';
 import { PostgresServer, type Sessions } from '../support/postgres.js';
@@ -6,14 +7,13 @@ import { ServiceDirectory, type Variables } from '../support/service-directory.j
 import { until } from '../support/until.js';
 import type { Workload } from '../support/workload.js';
 
-/** Maximum connections of the service: for batches, and for checks. */
-const CONNECTIONS = 2;
+/** Maximum connections of the service, for batches and for checks, and that of `other`. */
+const CONNECTIONS = 2 + 1;
 
 const directory = ServiceDirectory.ofEachTest();
 let server: PostgresServer;
 let database: string;
 let variables: Variables;
-/** The sessions of the service, and that of `other`. */
 let sessions: Sessions;
 /** Another user of the database. */
 let other: pg.Client;
@@ -34,19 +34,12 @@ afterEach(() => other.end());
 
 afterAll(() => server.remove());
 
-function lock(table: string): Promise<unknown> {
-  return other.query(`BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
-}
+const LOCK = 'BEGIN; LOCK TABLE plants IN ACCESS EXCLUSIVE MODE';
 
-/** Waits until the service has no backend. */
-function noBackend(): Promise<void> {
-  const backends = `SELECT FROM pg_stat_activity WHERE datname = '${nameOf(database)}'`;
-  return until('only the other user is connected', async () => (await server.query(backends)).length === 1);
-}
-
-function aStatementWaits(): Promise<void> {
-  const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-  return until('a statement waits for a lock', async () => (await server.query(waiting)).length > 0);
+/** Waits until there are so many backends. */
+function backends(count: number, condition: string): Promise<void> {
+  const statement = `SELECT FROM pg_stat_activity WHERE ${condition}`;
+  return until(`${count} backends: ${condition}`, async () => (await server.query(statement)).length === count);
 }
 
 /** Waits until so many further requests are refused with 503. */
@@ -55,28 +48,27 @@ async function refusals(workload: Workload, count: number): Promise<void> {
   await workload.until(() => (workload.errors.get(503) ?? 0) >= refused);
 }
 
-async function configure(setting: string): Promise<void> {
-  await server.query(`ALTER SYSTEM ${setting}`);
-  await server.query('SELECT pg_reload_conf()');
+/** Lets all commits wait for a synchronous standby during some work. */
+async function withoutStandby(work: () => Promise<void>): Promise<void> {
+  const configure = async (setting: string): Promise<void> => {
+    await server.query(`ALTER SYSTEM ${setting}`);
+    await server.query('SELECT pg_reload_conf()');
+  };
+  await configure("SET synchronous_standby_names = 'absent'");
+  await work().finally(() => configure('RESET synchronous_standby_names'));
 }
 
 describe('A fault for longer than STORE_TIMEOUT under 32 clients', () => {
-  const SOME_IDS =
-    "BEGIN; INSERT INTO plants (id, name) SELECT id, 'locked' FROM generate_series(-1000, 50) id ON CONFLICT DO NOTHING";
-
-  it.each<[what: string, begin: () => Promise<unknown>]>([
-    ['the table is locked', () => lock('plants')],
-    ['some ids are locked', () => other.query(SOME_IDS)],
-  ])('where %s takes no more connections, and breaks no promise', async (what, begin) => {
+  it('where the table is locked takes no more connections, and breaks no promise', async () => {
     const { service, url } = await directory.start(variables);
 
-    const workload = await runFaults(what, [url], async (running) => {
-      await begin();
+    const workload = await runFaults('the table is locked', [url], async (running) => {
+      await other.query(LOCK);
       await refusals(running, 150);
       await other.query('ROLLBACK');
     });
 
-    expect(sessions.most).toBeLessThanOrEqual(1 + CONNECTIONS);
+    expect(sessions.most).toBeLessThanOrEqual(CONNECTIONS);
     await expectKeptPromises(workload, server, database);
     expect(await service.stop()).toBe(0);
   });
@@ -89,56 +81,47 @@ describe('A fault for longer than STORE_TIMEOUT under 32 clients', () => {
     const { href } = Object.assign(new URL(database), { username: role, password: 'secret' });
     const { service, url } = await directory.start({ ...variables, DATABASE_URL: href });
 
-    const workload = await runFaults('commits wait', [url], async (running) => {
-      await configure("SET synchronous_standby_names = 'absent'");
-      try {
+    const workload = await runFaults('commits wait', [url], (running) =>
+      withoutStandby(async () => {
         await refusals(running, 300);
-        const backends = await server.query(`SELECT FROM pg_stat_activity WHERE usename = '${role}'`);
+        const found = await server.query(`SELECT FROM pg_stat_activity WHERE usename = '${role}'`);
         // Those of the commits that wait, and none that is refused.
-        expect(backends.length).toBeLessThanOrEqual(4);
-      } finally {
-        await configure('RESET synchronous_standby_names');
-      }
-    });
+        expect(found.length).toBeLessThanOrEqual(4);
+      }),
+    );
 
     await expectKeptPromises(workload, server, database);
     expect(await service.stop()).toBe(0);
   });
 });
 
-describe('A locked table', () => {
+describe('A stop', () => {
   it.each([
     { signal: 'SIGTERM', status: 0, answer: refusal(503) },
     { signal: 'SIGKILL', status: null, answer: undefined },
-  ] as const)('lets $signal end the service, and no backend is left', async ({ signal, status, answer }) => {
+  ] as const)('by $signal ends a service that waits for a lock, and no backend is left', async (stop) => {
     const { service, url } = await directory.start(variables);
-    await lock('plants');
+    await other.query(LOCK);
     const waiting = create(url).catch(() => undefined);
-    await aStatementWaits();
+    await backends(1, "wait_event_type = 'Lock'");
 
-    const stopped = service.stop(signal);
-    expect(await waiting).toEqual(answer);
-    expect(await stopped).toBe(status);
-    // The server ends the statement of a killed service after STORE_TIMEOUT.
-    await noBackend();
-    expect(sessions.most).toBeLessThanOrEqual(1 + CONNECTIONS);
+    const stopped = service.stop(stop.signal);
+    expect(await waiting).toEqual(stop.answer);
+    expect(await stopped).toBe(stop.status);
+    // The server ends the statement of a killed service after STORE_TIMEOUT. The other user is still connected.
+    await backends(1, `datname = '${nameOf(database)}'`);
+    expect(sessions.most).toBeLessThanOrEqual(CONNECTIONS);
   });
-});
 
-describe('A commit that waits for a synchronous standby', () => {
-  it('lets SIGTERM end the service, and its client has error 503', async () => {
+  it('by SIGTERM ends a service whose commit waits for a synchronous standby', async () => {
     const { service, url } = await directory.start(variables);
-    await configure("SET synchronous_standby_names = 'absent'");
-    try {
-      const waiting = create(url);
-      const commits = "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
-      await until('the commit waits for the standby', async () => (await server.query(commits)).length > 0);
 
+    await withoutStandby(async () => {
+      const waiting = create(url);
+      await backends(1, "wait_event = 'SyncRep'");
       const stopped = service.stop();
       expect(await waiting).toEqual(refusal(503));
       expect(await stopped).toBe(0);
-    } finally {
-      await configure('RESET synchronous_standby_names');
-    }
+    });
   });
 });

@@ -1,11 +1,15 @@
+/** What the store promises while the connection to PostgreSQL, or its server, fails: no plant lost, and 503 in time. */
+import { jest } from '@jest/globals';
 import pg from 'pg';
-import { openRepository } from '../../src/storage/engines.js';
-import { CREATED, create, monstera, refusal } from '../support/client.js';
+import { type DatabaseOptions, openRepository } from '../../src/storage/engines.js';
+import { type PlantRepository, RepositoryUnavailableError } from '../../src/storage/plant-repository.js';
 import { FaultProxy } from '../support/fault-proxy.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
 import { expectKeptPromises, nameOf, runFaults } from '../support/postgres-history.js';
-import { ServiceDirectory, type Started, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { until } from '../support/until.js';
+
+const MONSTERA = { id: 1n, name: 'Monstera' };
 
 const directory = ServiceDirectory.ofEachTest();
 let server: PostgresServer;
@@ -25,13 +29,10 @@ afterEach(() => proxy.close());
 
 afterAll(() => server.remove());
 
-function start(url: string, variables: Variables = {}): Promise<Started> {
-  return directory.start({ ...WITH_TOKEN, DATABASE_URL: url, ...variables });
-}
-
 /** Starts so many services, and returns their URLs. */
 async function startSome(count: number, url: string): Promise<string[]> {
-  const services = await Promise.all(Array.from({ length: count }, () => start(url)));
+  const variables = { ...WITH_TOKEN, DATABASE_URL: url };
+  const services = await Promise.all(Array.from({ length: count }, () => directory.start(variables)));
   return services.map((service) => service.url);
 }
 
@@ -45,69 +46,103 @@ describe('Five services that start together on an empty database', () => {
   });
 });
 
-describe('A statement', () => {
-  it('reads no long plant to refuse a short one with its id: a thousand would not fit into memory', async () => {
-    const { url } = await start(proxy.url(database));
-    await create(url, { id: 1, name: 'x'.repeat(1_000_000) });
-    const { passed } = proxy;
+describe('A repository', () => {
+  /** Opens the database through the proxy, and closes it after the work. */
+  async function withRepository(
+    work: (repository: PlantRepository) => Promise<void>,
+    options?: Partial<DatabaseOptions>,
+  ): Promise<void> {
+    const repository = await openRepository(proxy.url(database), options);
+    try {
+      await work(repository);
+    } finally {
+      // A server that hangs would keep the connections open.
+      proxy.cutAll('refuse');
+      await repository.close();
+    }
+  }
 
-    expect(await create(url, monstera(1))).toEqual(refusal(409));
-    expect(proxy.passed - passed).toBeLessThan(10_000);
-  });
+  it('reads no long plant to compare a short one with it: a thousand would not fit into memory', () =>
+    withRepository(async (repository) => {
+      await repository.add([{ id: 1n, name: 'x'.repeat(1_000_000) }]);
+      const { passed } = proxy;
 
-  it('is retried after an error that may be over at the next attempt, and after no other one', async () => {
-    const { url } = await start(proxy.url(database));
-    // A serialization failure, a deadlock, too many connections, a standby, a shutdown, and any error of PgBouncer.
-    for (const sqlState of ['40001', '40P01', '53300', '25006', '57P01', '08P01']) {
-      proxy.hits = 0;
-      proxy.fault = { sqlState, times: 3 };
+      expect(await repository.add([MONSTERA])).toEqual(['conflict']);
+      expect(proxy.passed - passed).toBeLessThan(10_000);
+    }));
 
-      expect([sqlState, await create(url)]).toEqual([sqlState, CREATED]);
+  it('tries a statement again after an error that may pass, and after no other one', () =>
+    withRepository(async (repository) => {
+      // A serialization failure.
+      proxy.fault = { sqlState: '40001', times: 3 };
+      expect(await repository.add([MONSTERA])).toEqual(['created']);
       expect(proxy.hits).toBe(3);
-    }
-    // A missing function.
-    proxy.fault = { sqlState: '42883', times: 1 };
-    expect(await create(url)).toEqual(refusal(500));
-  });
 
-  it('that compares the taken ids of a batch is retried, and the other plants of the batch are still created', async () => {
-    const repository = await openRepository(proxy.url(database));
-    await repository.add([
-      { id: 1n, name: 'Monstera' },
-      { id: 3n, name: 'Aloe' },
-    ]);
-    proxy.fault = { sqlState: '40001', times: 2, of: 'comparisons' };
+      // A missing function.
+      proxy.fault = { sqlState: '42883', times: 1 };
+      await expect(repository.add([MONSTERA])).rejects.not.toThrow(RepositoryUnavailableError);
+    }));
 
-    expect(
-      await repository.add([
-        { id: 1n, name: 'Monstera' },
-        { id: 2n, name: 'Ficus' },
-        { id: 3n, name: 'Agave' },
-      ]),
-    ).toEqual(['repeated', 'created', 'conflict']);
-    expect(proxy.hits).toBe(2);
-    await repository.close();
-  });
+  it('tries to compare the taken ids of a batch again, and remembers which plants it has created', () =>
+    withRepository(async (repository) => {
+      const ficus = { id: 2n, name: 'Ficus' };
+      await repository.add([MONSTERA, { id: 3n, name: 'Aloe' }]);
+      proxy.fault = { sqlState: '40001', times: 2, of: 'comparisons' };
 
-  it('is answered with error 503, and logged with the cause, until an error of the server is over', async () => {
-    const { service, url } = await start(proxy.url(database), { STORE_TIMEOUT: '300ms' });
-    // A missing table, a missing privilege, a full disk, a standby, and a lock that was held for too long.
-    for (const sqlState of ['42P01', '42501', '53100', '25006', '57014']) {
-      proxy.fault = { sqlState, times: Infinity };
-      expect([sqlState, await create(url)]).toEqual([sqlState, refusal(503)]);
+      const outcomes = await repository.add([MONSTERA, ficus, { id: 3n, name: 'Agave' }]);
+      expect(outcomes).toEqual(['repeated', 'created', 'conflict']);
+      expect(proxy.hits).toBe(2);
+    }));
+
+  it('is unavailable, with the reason of the server, until a lasting error is over', () =>
+    withRepository(async (repository) => {
+      // A full disk.
+      proxy.fault = { sqlState: '53100', times: Infinity };
+      const added = repository.add([MONSTERA]);
+      await expect(added).rejects.toThrow(RepositoryUnavailableError);
+      await expect(added).rejects.toThrow('the database cannot be used: planted by the tests');
+
       proxy.fault = 'none';
-      await until('the service creates plants again', async () => (await create(url)).status === 200);
-    }
-    expect(service.stdout).toContain('"Plants refused with 503: the database cannot be used: planted by the tests"');
-    expect(service.stdout).toContain('"The store takes plants again; plants refused meanwhile: ');
-  });
+      expect(await repository.add([MONSTERA])).toEqual(['created']);
+    }));
+
+  it.each([
+    ['is refused', () => proxy.cutAll('refuse')],
+    ['is silent', () => void (proxy.fault = 'hang')],
+  ])('whose connection %s is unavailable in time, and goes on afterwards', (_, fail) =>
+    withRepository(
+      async (repository) => {
+        await repository.add([MONSTERA]);
+        fail();
+        const began = performance.now();
+        await expect(repository.add([MONSTERA])).rejects.toThrow(RepositoryUnavailableError);
+        // TCP alone would wait for minutes.
+        expect(performance.now() - began).toBeLessThan(30_000);
+
+        // It does not use a silent connection again.
+        proxy.fault = 'none';
+        expect(await repository.add([MONSTERA])).toEqual(['repeated']);
+      },
+      { timeout: 1_000 },
+    ),
+  );
+
+  it('ends a check after a second where the server does not answer', () =>
+    withRepository(async (repository) => {
+      await repository.check?.();
+      proxy.fault = 'hang';
+      // A batch waits for five.
+      const began = performance.now();
+      await expect(repository.check?.()).rejects.toThrow('the database cannot be used: ');
+      expect(performance.now() - began).toBeLessThan(4_000);
+    }));
 });
 
-describe('A connection', () => {
-  it('that is cut between the commit and the answer breaks no promise', async () => {
-    const { url } = await start(proxy.url(database));
+describe('Under load, no promise is broken by', () => {
+  it('a connection that is cut between the commit and the answer', async () => {
+    const urls = await startSome(1, proxy.url(database));
 
-    const workload = await runFaults('cut after the commit, 10 times', [url], async (running) => {
+    const workload = await runFaults('cut after the commit, 10 times', urls, async (running) => {
       for (let cuts = 1; cuts <= 10; cuts += 1) {
         proxy.fault = 'cut';
         await until('the answer of a statement is cut off', () => proxy.hits >= cuts);
@@ -119,66 +154,7 @@ describe('A connection', () => {
     await expectKeptPromises(workload, server, database, [409]);
   });
 
-  it.each([
-    ['is refused', () => proxy.cutAll('refuse')],
-    ['is silent', () => void (proxy.fault = 'hang')],
-  ])('that %s is answered with error 503 in time, and creates succeed again afterwards', async (_, fail) => {
-    const { service, url } = await start(proxy.url(database), { STORE_TIMEOUT: '1s' });
-    expect(await create(url)).toEqual(CREATED);
-
-    fail();
-    const before = performance.now();
-    expect(await create(url, monstera(2))).toEqual(refusal(503));
-    // TCP alone would wait for minutes.
-    expect(performance.now() - before).toBeLessThan(30_000);
-
-    // The service does not use a silent connection again.
-    proxy.fault = 'none';
-    await until('the service creates plants again', async () => (await create(url, monstera(2))).status === 200);
-    expect(service.stdout).not.toContain(PASSWORD);
-    expect(await service.stop()).toBe(0);
-  });
-});
-
-describe('A password that is rotated', () => {
-  it('is read from DATABASE_URL_FILE for the next connection', async () => {
-    const writeUrl = (password: string): string => {
-      const { href } = Object.assign(new URL(proxy.url(database)), { username: 'rotated', password });
-      return directory.write('url', `${href}\n`);
-    };
-    await server.query("CREATE ROLE rotated LOGIN PASSWORD 'first'");
-    await server.query(`ALTER DATABASE ${nameOf(database)} OWNER TO rotated`);
-    const { service, url } = await directory.start({ ...WITH_TOKEN, DATABASE_URL_FILE: writeUrl('first') });
-    expect(await create(url)).toEqual(CREATED);
-
-    await server.query("ALTER ROLE rotated PASSWORD 'second'");
-    proxy.cutAll('none');
-    expect(await create(url, monstera(2))).toEqual(refusal(503));
-    await service.printed(/(Plants refused with 503: .+ password authentication failed for user )/);
-    writeUrl('second');
-
-    expect(await create(url, monstera(2))).toEqual(CREATED);
-  });
-});
-
-describe('A server', () => {
-  it('that does not answer ends a check after a second', async () => {
-    const repository = await openRepository(proxy.url(database));
-    await repository.check?.();
-    proxy.fault = 'hang';
-
-    try {
-      // A batch waits for five.
-      const began = performance.now();
-      await expect(repository.check?.()).rejects.toThrow('the database cannot be used: ');
-      expect(performance.now() - began).toBeLessThan(4_000);
-    } finally {
-      proxy.cutAll('refuse');
-      await repository.close();
-    }
-  });
-
-  it('that is killed under load, with synchronous_commit off, loses no acknowledged plant', async () => {
+  it('a server that is killed, with synchronous_commit off', async () => {
     // A commit that does not wait for the disk is written this late.
     const flags = ['-c', 'synchronous_commit=off', '-c', 'wal_writer_delay=10s'];
     await server.stop();
@@ -198,7 +174,7 @@ describe('A server', () => {
     await server.restart();
   });
 
-  it('that is killed under load and replaced by its synchronous standby loses no acknowledged plant', async () => {
+  it('a server that is killed and replaced by its synchronous standby', async () => {
     await server.stop();
     const standby = server.standby('standby');
     try {
@@ -224,38 +200,38 @@ describe('A server', () => {
 });
 
 describe('A start', () => {
-  it('waits for a server that does not listen yet', async () => {
-    proxy.fault = 'refuse';
-    const starting = start(proxy.url(database));
-    await until('a connection is refused', () => proxy.refused > 0);
-    proxy.fault = 'none';
+  /** Opens the database, which must wait once, and calls a function then. */
+  async function openAfter(url: string, end: () => unknown): Promise<void> {
+    let hasWaited = false;
+    const onWait = (): void => {
+      hasWaited = true;
+      void end();
+    };
+    const repository = await openRepository(url, { timeout: 1_000, onWait });
 
-    expect(await create((await starting).url)).toEqual(CREATED);
+    expect(await repository.add([MONSTERA])).toEqual(['created']);
+    expect(hasWaited).toBe(true);
+    await repository.close();
+  }
+
+  it('waits for a server that does not listen yet', () => {
+    proxy.fault = 'refuse';
+    return openAfter(proxy.url(database), () => (proxy.fault = 'none'));
   });
 
   it.each([
-    {
-      what: 'is read-only',
-      begin: 'ALTER DATABASE $ SET default_transaction_read_only = on',
-      end: 'ALTER DATABASE $ RESET ALL',
-    },
-    { what: 'has a locked table', begin: 'BEGIN; LOCK TABLE plants', end: 'ROLLBACK' },
-  ])('waits for a server that $what', async ({ begin, end }) => {
+    ['is read-only', 'ALTER DATABASE $ SET default_transaction_read_only = on', 'ALTER DATABASE $ RESET ALL'],
+    ['has a locked table', 'BEGIN; LOCK TABLE plants', 'ROLLBACK'],
+  ])('waits for a server that %s', async (_, begin, end) => {
     await (await openRepository(database)).close();
     const other = new pg.Client({ connectionString: database });
     await other.connect();
     await other.query(begin.replace('$', nameOf(database)));
-    const service = directory.launch({ ...WITH_TOKEN, DATABASE_URL: database, STORE_TIMEOUT: '1s' });
-    await service.printed(/(The start waits for the database: )/);
-    await other.query(`SET default_transaction_read_only = off; ${end.replace('$', nameOf(database))}`);
+
+    await openAfter(database, () =>
+      other.query(`SET default_transaction_read_only = off; ${end.replace('$', nameOf(database))}`),
+    );
     await other.end();
-
-    expect(await create(await service.listening())).toEqual(CREATED);
-  });
-
-  beforeAll(async () => {
-    await server.query(`CREATE ROLE guest LOGIN PASSWORD '${decodeURIComponent(PASSWORD)}'`);
-    await server.query("CREATE DATABASE latin1 ENCODING 'LATIN1' TEMPLATE template0");
   });
 
   it('ends with status 1 and one line when its server cannot be reached within DATABASE_START_TIMEOUT', async () => {
@@ -268,37 +244,36 @@ describe('A start', () => {
     expect(`${service.stderr}${service.stdout}`).not.toMatch(/ss-word/);
   });
 
-  it.each<{ what: string; change: Partial<URL>; complaint: RegExp }>([
-    {
-      what: 'the password is wrong',
-      change: { password: `${PASSWORD}x` },
-      complaint: /authentication failed/,
-    },
-    { what: 'the database does not exist', change: { pathname: 'none' }, complaint: /"none" does not exist/ },
-    {
-      what: 'the user may not create tables',
-      change: { username: 'guest' },
-      complaint: /permission denied for schema public; make this user the owner/,
-    },
-    {
-      what: 'the encoding of the database is not UTF-8',
-      change: { pathname: 'latin1' },
-      complaint: /it is in LATIN1; create it with ENCODING 'UTF8'/,
-    },
-    {
-      what: 'the server does not offer TLS',
-      change: { search: '?sslmode=require' },
-      complaint: /; check sslmode and sslrootcert/,
-    },
-  ])('ends at once with status 1 and one line when $what', async ({ change, complaint }) => {
+  it.each<[what: string, change: Partial<URL>, reason: string]>([
+    [
+      'the password is wrong',
+      { password: `${PASSWORD}x` },
+      'password authentication failed for user "postgres"; correct the password in its URL, which is read only at the start',
+    ],
+    ['there is no password', { password: '' }, 'client password must be a string; its URL has no password'],
+    ['the database does not exist', { pathname: 'none' }, '"none" does not exist'],
+    [
+      'the user may not create tables',
+      { username: 'guest' },
+      'permission denied for schema public; make this user the owner',
+    ],
+    ['its encoding is not UTF-8', { pathname: 'latin1' }, "it is in LATIN1; create it with ENCODING 'UTF8'"],
+    ['the server does not offer TLS', { search: '?sslmode=require' }, '; check sslmode and sslrootcert'],
+  ])('ends at once with one line when %s', async (_, change, reason) => {
+    await server.query(`
+      DROP ROLE IF EXISTS guest; CREATE ROLE guest LOGIN PASSWORD '${decodeURIComponent(PASSWORD)}'`);
+    await server.query('DROP DATABASE IF EXISTS latin1');
+    await server.query("CREATE DATABASE latin1 ENCODING 'LATIN1' TEMPLATE template0");
     const { href } = Object.assign(new URL(proxy.url(database)), change);
+    const onWait = jest.fn();
 
-    const service = directory.launch({ ...WITH_TOKEN, DATABASE_URL: href, DATABASE_START_TIMEOUT: '2m' });
+    const error = await openRepository(href, { startTimeout: 120_000, onWait }).catch((cause: unknown) => cause);
 
-    expect(await service.ended).toBe(1);
-    expect(service.stderr).toMatch(/^plant-store: the database postgres:\/\/[^\n]+\n$/);
-    expect(service.stderr).toMatch(complaint);
-    expect(service.stdout).toBe('');
-    expect(`${service.stderr}${service.stdout}`).not.toMatch(/ss-word/);
+    expect(error).toMatchObject({ name: 'OperatorError', message: expect.stringContaining(reason) as unknown });
+    expect((error as Error).message).toMatch(
+      /^the database postgres:\/\/127\.0\.0\.1:\d+\/\w+ cannot be used: [^\n]+$/,
+    );
+    expect((error as Error).message).not.toMatch(/ss-word/);
+    expect(onWait).not.toHaveBeenCalled();
   });
 });
