@@ -1,7 +1,7 @@
+export type { JwtSettings, JwtType } from './auth/access-token.js';
 export { CurrentPrincipal, principalOf } from './auth/authenticated-request.js';
 export { BearerAuthGuard, RequiresScope } from './auth/bearer-auth.guard.js';
 export { TokenFileVerifier } from './auth/token-file-verifier.js';
-export { type JwtSettings, type JwtType } from './auth/jwt-settings.js';
 export { JwtVerifier } from './auth/jwt-verifier.js';
 export {
   type Principal,

@@ -1,14 +1,31 @@
 import type { JWTPayload, ProtectedHeaderParameters } from 'jose';
-import type { JwtSettings } from './jwt-settings.js';
 import type { Principal } from './token-verifier.js';
+
+/** `at+jwt` is required by RFC 9068 §4. `JWT` also accepts the header `typ` JWT, or none, as most providers send it. */
+export const JWT_TYPES = ['JWT', 'at+jwt'] as const;
+
+export type JwtType = (typeof JWT_TYPES)[number];
+
+export interface JwtSettings {
+  /** The exact value of `iss`: the URL of the provider. */
+  readonly issuer: string;
+  /** The values of `aud` that stand for this service. Where a token has no `aud`, its `client_id` must be one of them. */
+  readonly audience: string | readonly string[];
+  /** The URL of the issuer's keys. Defaults to the one in its discovery document. */
+  readonly jwksUrl?: URL | undefined;
+  /** Defaults to `JWT`. */
+  readonly type?: JwtType | undefined;
+  /** True to fetch keys from other machines over http, too. Then a host in that network can forge tokens. */
+  readonly allowHttp?: boolean | undefined;
+}
+
+const ACCEPTED_TYPES: Record<JwtType, { readonly pattern: RegExp; readonly words: string }> = {
+  'at+jwt': { pattern: /^(?:application\/)?at\+jwt$/i, words: 'at+jwt' },
+  JWT: { pattern: /^(?:(?:application\/)?at\+jwt|jwt|)$/i, words: 'at+jwt, JWT or none' },
+};
 
 /** Maximum characters of a claim in the log. */
 const MAX_SHOWN = 200;
-
-const TYPES = {
-  'at+jwt': { pattern: /^(?:application\/)?at\+jwt$/i, required: 'at+jwt' },
-  JWT: { pattern: /^(?:(?:application\/)?at\+jwt|jwt|)$/i, required: 'at+jwt, JWT or none' },
-} as const;
 
 /**
  * Returns why a JWT is no access token for this service, with what it has and what is required; undefined if it is one. The
@@ -26,40 +43,37 @@ export function faultOf(
   // Amazon Cognito and Keycloak.
   if (claims.token_use === 'id') return 'token_use is "id": it is an ID token, required: an access token';
   if (claims.typ === 'ID') return 'the claim typ is "ID": it is an ID token, required: an access token';
-  const { pattern, required } = TYPES[type];
-  if (!pattern.test(typ)) return `typ is ${show(typ || undefined)}, required: ${required}`;
+  const { pattern, words } = ACCEPTED_TYPES[type];
+  if (!pattern.test(typ)) return `typ is ${show(typ || undefined)}, required: ${words}`;
   // Access tokens of Cognito have no audience.
   const name = claims.aud === undefined && claims.client_id !== undefined ? 'client_id' : 'aud';
   const accepted = [audience].flat();
   if (![claims[name]].flat().some((value) => typeof value === 'string' && accepted.includes(value))) {
     return `${name} is ${show(claims[name])}, required: ${show(audience)}`;
   }
-  if (permissionClaimOf(claims) !== undefined) return undefined;
+  if (permissionOf(claims) !== undefined) return undefined;
   return 'there is no scope, no scp, and no roles beside azp or appid: it is an ID token, or nothing was granted to it';
 }
 
 /** Returns the principal of an access token without a fault. */
 export function toPrincipal(claims: JWTPayload): Principal {
-  const { iss: issuer, sub, client_id: client } = claims;
-  const name = [sub, client, issuer].find((text) => typeof text === 'string') ?? '';
-  const claim = permissionClaimOf(claims);
-  return { name, issuer, claim, scopes: claim === undefined ? [] : scopesOf(claims[claim]) };
+  const names = [claims.sub, claims.client_id, claims.iss];
+  return { name: names.find((name) => typeof name === 'string') ?? '', scopes: scopesOf(permissionOf(claims)) };
 }
 
 /**
- * Returns the first claim of permission that is present: `scope` (RFC 9068 §2.2.3), `scp` (Okta, Microsoft Entra), or
- * `roles` (Entra, for applications). Others are not added to it: somebody's role must not extend what a client may do for
- * them. `roles` counts only beside a claim that names the client, because ID tokens of Entra have roles, too.
+ * Returns the value of the first claim of permission that is present: `scope` (RFC 9068 §2.2.3), `scp` (Okta, Microsoft
+ * Entra), or `roles` (Entra, for applications). Others are not added to it: somebody's role must not extend what a client
+ * may do for them. `roles` counts only beside a claim that names the client, because ID tokens of Entra have roles, too.
  */
-function permissionClaimOf(claims: JWTPayload): 'scope' | 'scp' | 'roles' | undefined {
-  if (claims.scope !== undefined) return 'scope';
-  if (claims.scp !== undefined) return 'scp';
-  const isForClient = (claims.azp ?? claims.appid) !== undefined;
-  return claims.roles !== undefined && isForClient ? 'roles' : undefined;
+function permissionOf({ scope, scp, roles, azp, appid }: JWTPayload): unknown {
+  if (scope !== undefined) return scope;
+  if (scp !== undefined) return scp;
+  return (azp ?? appid) === undefined ? undefined : roles;
 }
 
-function scopesOf(claim: unknown): string[] {
-  const texts: unknown[] = typeof claim === 'string' ? claim.split(' ') : [claim].flat();
+function scopesOf(permission: unknown): string[] {
+  const texts: unknown[] = typeof permission === 'string' ? permission.split(' ') : [permission].flat();
   return texts.filter((text) => typeof text === 'string').filter((text) => text !== '');
 }
 

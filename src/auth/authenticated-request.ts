@@ -3,14 +3,10 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { nodeRequest } from '../node-request.js';
 import type { Principal, Refusal } from './token-verifier.js';
 
-/** The findings of the guard about a request, for the handler and the log. */
-export interface Authentication {
-  /** The holder of the token, if it is valid. */
+/** The findings of the guard about a request, for the handler and the log: a principal, or a refusal. */
+export interface Authentication extends Partial<Refusal> {
+  /** The holder of the token, if it is valid. `detail` then says which scope it lacks (error 403), if any. */
   readonly principal?: Principal;
-  /** Why the guard has refused the token (error 401). */
-  readonly refusal?: Refusal;
-  /** The scopes of the principal and the one that it lacks (error 403). */
-  readonly missingScope?: string;
 }
 
 const AUTHENTICATION = Symbol('authentication');

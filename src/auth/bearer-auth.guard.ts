@@ -3,17 +3,26 @@ import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { principalOf, setAuthentication } from './authenticated-request.js';
-import { explainHeader, isAttempt } from './authorization-header.js';
-import { BearerAuthOptions } from './bearer-auth-options.js';
-import { BearerRequest, STRATEGY } from './bearer.strategy.js';
-import type { Principal, Refusal } from './token-verifier.js';
+import { BearerRequest, explainHeader, isAttempt, STRATEGY } from './bearer.strategy.js';
+import type { Principal, Refusal, TokenVerifier } from './token-verifier.js';
+
+/** The options of BearerAuthGuard; the class is also their injection token. */
+export abstract class BearerAuthOptions {
+  abstract readonly verifier: TokenVerifier;
+  /** True if a guard of the host decides: ours then passes every request. */
+  abstract readonly hostDecides: boolean;
+  /** The scope that a token with scopes must have (RFC 6749 §3.3). */
+  abstract readonly scope: string;
+  /** The name of the protected space in challenges (RFC 9110 §11.5). */
+  abstract readonly realm: string;
+}
 
 /**
  * Requires a scope of tokens that have scopes, for a handler or all of a controller: `RequiresScope('plants:read')`.
  * Without a name, it is the scope of the module's options.
  */
-export const RequiresScope = Reflector.createDecorator<string | undefined, { readonly scope: string | undefined }>({
-  transform: (scope) => ({ scope }),
+export const RequiresScope = Reflector.createDecorator<string | undefined, string>({
+  transform: (scope = '') => scope,
 });
 
 /**
@@ -77,25 +86,22 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
 
   /** @throws {ForbiddenException} if the principal lacks the scope that the handler or its controller requires */
   #assertScope(context: ExecutionContext, principal: Principal): void {
-    const { scopes, claim = 'scopes' } = principal;
     const places = [context.getHandler(), context.getClass()];
-    const requirement = this.reflector.getAllAndOverride<{ readonly scope?: string } | undefined>(
-      RequiresScope.KEY,
-      places,
-    );
-    if (scopes === 'all' || requirement === undefined) return;
-    const { scope = this.authOptions.scope } = requirement;
+    const required = this.reflector.getAllAndOverride<string | undefined>(RequiresScope.KEY, places);
+    const { scopes } = principal;
+    if (scopes === 'all' || required === undefined) return;
+    const scope = required === '' ? this.authOptions.scope : required;
     if (scopes.includes(scope)) return;
-    const missingScope = `${claim} is "${scopes.join(' ')}", required: "${scope}"`;
-    setAuthentication(requestOf(context), { principal, missingScope });
+    const detail = `the scopes are "${scopes.join(' ')}", required: "${scope}"`;
+    setAuthentication(requestOf(context), { principal, detail });
     this.#setChallenge(context, `, error="insufficient_scope", scope="${scope}"`);
-    throw new ForbiddenException(ERROR_TABLE[403].message, { cause: missingScope });
+    throw new ForbiddenException(ERROR_TABLE[403].message, { cause: detail });
   }
 
   /** @throws {UnauthorizedException} always */
   #refuse(context: ExecutionContext, refusal: Refusal): never {
     const request = requestOf(context);
-    setAuthentication(request, { refusal });
+    setAuthentication(request, refusal);
     this.#setChallenge(context, isAttempt(request) ? ', error="invalid_token"' : '');
     throw new UnauthorizedException(ERROR_TABLE[401].message, { cause: refusal });
   }

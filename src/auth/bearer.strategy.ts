@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
-import { authorizationOf } from './authorization-header.js';
+import { nodeRequest } from '../node-request.js';
 import { isBearerToken, type Principal, type Refusal, REFUSAL_REASONS, type TokenVerifier } from './token-verifier.js';
 
 /** The name in passport's registry, which the process shares: a host may use `bearer` itself. */
@@ -16,8 +16,10 @@ export class BearerRequest {
     request: object,
     readonly verifier: TokenVerifier,
   ) {
+    // Without a header, passport refuses the request.
+    const authorization = hasTwoHeaders(request) ? undefined : nodeRequest(request).headers.authorization;
     // RFC 6750 §2.1 allows several spaces after the scheme, but passport-http-bearer only one.
-    this.headers = { authorization: authorizationOf(request)?.replace(/ {2,}/, ' ') };
+    this.headers = { authorization: authorization?.replace(/ {2,}/, ' ') };
   }
 }
 
@@ -52,4 +54,28 @@ function isRefusal(result: unknown): result is Refusal {
 function isPrincipal(result: unknown): result is Principal {
   const { name, scopes } = result as Principal;
   return typeof name === 'string' && (scopes === 'all' || Array.isArray(scopes));
+}
+
+/** Explains a request in whose header passport-http-bearer finds no token. */
+export function explainHeader(request: object): Refusal {
+  const { authorization } = nodeRequest(request).headers;
+  if (authorization === undefined) return { refused: 'missing' };
+  if (hasTwoHeaders(request)) return { refused: 'malformed', detail: 'there are two Authorization headers' };
+  // A longer word may be a token without its scheme.
+  const [, scheme] = /^([a-z][\w-]{0,19}) +\S/i.exec(authorization) ?? [];
+  if (scheme === undefined || scheme.toLowerCase() === 'bearer') {
+    return { refused: 'malformed', detail: 'required: Bearer, a space, and one token' };
+  }
+  return { refused: 'malformed', detail: `the scheme is ${scheme}, required: Bearer` };
+}
+
+/** Returns whether the client has tried to send a bearer token: only then does a challenge name an error (RFC 6750 §3). */
+export function isAttempt(request: object): boolean {
+  return /^bearer /i.test(nodeRequest(request).headers.authorization ?? '');
+}
+
+/** Returns whether there are two headers Authorization: `headers` has the first one, and `rawHeaders` both. */
+function hasTwoHeaders(request: object): boolean {
+  const { rawHeaders } = nodeRequest(request);
+  return rawHeaders.filter((text, index) => index % 2 === 0 && /^authorization$/i.test(text)).length > 1;
 }

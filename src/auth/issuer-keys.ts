@@ -1,7 +1,7 @@
 import { Logger, ServiceUnavailableException } from '@nestjs/common';
 import { createLocalJWKSet, createRemoteJWKSet, customFetch, type JSONWebKeySet, type RemoteJWKSet } from 'jose';
 import { isHttpsOrLoopback } from '../loopback-host.js';
-import type { JwtSettings } from './jwt-settings.js';
+import type { JwtSettings } from './access-token.js';
 
 /** Milliseconds between two fetches, so that tokens with invented keys do not flood the issuer. */
 const COOLDOWN = 1_000;

@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto';
 import { HttpException } from '@nestjs/common';
 import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, type JWTVerifyOptions, type RemoteJWKSet } from 'jose';
-import { faultOf, toPrincipal } from './access-token.js';
+import { faultOf, type JwtSettings, toPrincipal } from './access-token.js';
 import { createIssuerKeys } from './issuer-keys.js';
-import type { JwtSettings } from './jwt-settings.js';
 import { type Principal, type Refusal, TokenVerifier, type VerificationResult } from './token-verifier.js';
 
 /** Seconds of clock skew between the issuer and this process: clocks with NTP differ by less than one. */
@@ -38,8 +37,11 @@ export class JwtVerifier extends TokenVerifier {
   /** The verified tokens, by their digests. A reload of the keys begins with an empty map. */
   #verified = new Map<string, VerifiedToken>();
 
+  /** @throws {TypeError} if an issuer or an audience is missing, as it may be in JavaScript */
   constructor(private readonly settings: JwtSettings) {
     super();
+    const required = [settings.issuer, settings.audience].flat();
+    if (required.some((text) => !text)) throw new TypeError('JwtVerifier: issuer and audience are required');
     this.#keys = createIssuerKeys(settings);
     // A verifier of a host may wrap this one and not pass on `onModuleInit`, but must still refuse withdrawn keys.
     this.#timer = setInterval(() => void this.#reload(), RELOAD_INTERVAL).unref();
@@ -93,8 +95,7 @@ function explain(error: unknown): Refusal {
   if (error instanceof HttpException) throw error;
   if (error instanceof errors.JWTExpired) {
     // jose checks `exp` last, so the rest of the token is valid.
-    const { name, issuer } = toPrincipal(error.payload);
-    return { refused: 'expired', name, issuer };
+    return { refused: 'expired', detail: `its holder is ${toPrincipal(error.payload).name}` };
   }
   // jose throws a TypeError if the key that the issuer has published is too weak.
   return { refused: 'invalid', detail: (error as Error).message };

@@ -11,7 +11,7 @@ export interface StaticToken {
 
 /** Verifies tokens against a list, with constant-time comparison of their digests. */
 export class StaticTokens extends TokenVerifier {
-  constructor(private readonly tokens: readonly StaticToken[]) {
+  constructor(protected tokens: readonly StaticToken[]) {
     super();
   }
 
@@ -32,7 +32,7 @@ export class StaticTokens extends TokenVerifier {
     // The same token may be in the environment and in the file.
     const valid = found.find((candidate) => !isExpired(candidate));
     if (valid !== undefined) return { name: valid.name, scopes: 'all' };
-    return found[0] && { refused: 'expired', name: found[0].name };
+    return found[0] && { refused: 'expired', detail: `its holder is ${found[0].name}` };
   }
 }
 

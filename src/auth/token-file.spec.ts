@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { digestToken } from './static-tokens.js';
 import { addToken, createTokenFile, formatToken, parseInstant, parseTokens, removeTokens } from './token-file.js';
 
+// test/commands/token.e2e-spec.ts has the rest of what changes the file.
+
 const digest = digestToken('a');
 const HEX = digest.toString('hex');
 
@@ -15,6 +17,7 @@ describe('The text of a token file', () => {
 
     expect(lines).toEqual([`first sha256:${HEX}`, `2nd sha256:${HEX} 2030-01-01T00:00:00.250Z`]);
     expect(parseTokens(`# ours\r\n\n \t# theirs\n\t${lines.join('\r\n')}`, 'tokens')).toEqual(tokens);
+    expect(parseTokens(`ci\t sha256:${HEX.toUpperCase()}`, 'tokens')).toEqual([{ name: 'ci', digest }]);
     for (const none of ['# none\n', '', '\n']) expect(parseTokens(none, 'tokens')).toEqual([]);
   });
 
@@ -45,17 +48,19 @@ describe('A token file', () => {
   it.each(['', '\n', '# no tokens\n'])('that has no token, but the text %j, gets its first one', (text) => {
     writeFileSync(file, text, { mode: 0o600 });
 
+    expect(createTokenFile(file, { name: 'of-a-first-start', digest })).toBe(false);
     addToken(file, { name: 'first', digest });
 
     expect(readFileSync(file, 'utf8')).toBe(`${text}first sha256:${HEX}\n`);
   });
 
-  it('that is there is left as it is when one is to be created', () => {
-    const text = `of-another-start sha256:${HEX}\n`;
-    writeFileSync(file, text, { mode: 0o600 });
+  it('loses all tokens of a name, and no other line', () => {
+    const expired = formatToken({ name: 'first', digest, expires: new Date(0) });
+    writeFileSync(file, `${expired}\nFirst sha256:${HEX}\n\nfirst sha256:${HEX}\n`);
 
-    expect(createTokenFile(file, { name: 'first', digest })).toBe(false);
-    expect(readFileSync(file, 'utf8')).toBe(text);
+    removeTokens(file, 'first');
+
+    expect(readFileSync(file, 'utf8')).toBe(`First sha256:${HEX}\n\n`);
   });
 
   it('with a wrong line is not changed, so that a person can look at it', () => {
@@ -65,23 +70,6 @@ describe('A token file', () => {
     expect(() => removeTokens(file, 'first')).toThrow('tokens, line 2, is not a token');
     expect(readFileSync(file, 'utf8')).toBe(text);
   });
-
-  it('leaves a file that a service accepts when the last token goes, and a blank line stays', () => {
-    writeFileSync(file, `${formatToken({ name: 'last', digest })}\n\n`);
-
-    removeTokens(file, 'last');
-
-    expect(parseTokens(readFileSync(file, 'utf8'), file)).toEqual([]);
-  });
-
-  it('loses the expired token of a name, too', () => {
-    const expired = formatToken({ name: 'first', digest, expires: new Date(0) });
-    writeFileSync(file, `${expired}\nFirst sha256:${HEX}\nfirst sha256:${HEX}\n`);
-
-    removeTokens(file, 'first');
-
-    expect(readFileSync(file, 'utf8')).toBe(`First sha256:${HEX}\n`);
-  });
 });
 
 describe('An instant', () => {
@@ -90,14 +78,13 @@ describe('An instant', () => {
   });
 
   it.each([
-    ...['2030-01-01', '2030-01-01T00:00Z', '2030-01-01T00:00:00', '2030-01-01T00:00:00+00:00', '2030-02-30T00:00:00Z'],
-    ...[
-      '2030-01-01T24:00:00Z',
-      '2030-01-01t00:00:00z',
-      '2030-01-01T00:00:00.5Z',
-      '1 January 2030',
-      '1893456000000',
-      '',
-    ],
+    '2030-01-01',
+    '2030-01-01T00:00Z',
+    '2030-01-01T00:00:00',
+    '2030-01-01T00:00:00+00:00',
+    '2030-02-30T00:00:00Z',
+    '1 January 2030',
+    '1893456000000',
+    '',
   ])('must not be %j', (text) => expect(parseInstant(text)).toBeUndefined());
 });

@@ -2,12 +2,8 @@
 export interface Principal {
   /** A name for the log, never the token. */
   readonly name: string;
-  /** The issuer of the JWT whose subject has this name. A static token has none, and may have the same name. */
-  readonly issuer?: string | undefined;
   /** The scopes of the token (RFC 6749 §3.3), or `all` if it may do everything. */
   readonly scopes: readonly string[] | 'all';
-  /** The claim that lists the scopes, for the log. */
-  readonly claim?: string | undefined;
 }
 
 /** Why a token is refused. Logs and metrics have the reason; the client never gets it. */
@@ -15,8 +11,7 @@ export const REFUSAL_REASONS = ['missing', 'malformed', 'unknown', 'expired', 'i
 
 export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
-/** Why a token is refused and, if it has expired, the name and the issuer of its holder. */
-export interface Refusal extends Partial<Pick<Principal, 'name' | 'issuer'>> {
+export interface Refusal {
   readonly refused: RefusalReason;
   /** The fault of the token and the rule that it breaks, for the log. It must not quote the token. */
   readonly detail?: string | undefined;
@@ -24,11 +19,6 @@ export interface Refusal extends Partial<Pick<Principal, 'name' | 'issuer'>> {
 
 /** The principal of a valid token, or why it is refused; undefined means `unknown`. */
 export type VerificationResult = Principal | Refusal | undefined;
-
-/** Returns whether the text is a token (RFC 6750 §2.1, b64token). */
-export function isBearerToken(text: string): boolean {
-  return /^[A-Za-z0-9\-._~+/]+=*$/.test(text);
-}
 
 /** Decides which tokens are valid. The class is also the injection token. */
 export abstract class TokenVerifier {
@@ -40,4 +30,16 @@ export abstract class TokenVerifier {
 
   /** Nest calls it when the application closes. */
   onApplicationShutdown?(signal?: string): unknown;
+}
+
+/** Returns whether the text is a token (RFC 6750 §2.1, b64token). */
+export function isBearerToken(text: string): boolean {
+  return /^[A-Za-z0-9\-._~+/]+=*$/.test(text);
+}
+
+export const DEFAULT_SCOPE = 'plants:write';
+
+/** Returns whether the text is one scope (RFC 6749 §3.3, scope-token): printable ASCII without space, `"` and `\`. */
+export function isScope(text: string): boolean {
+  return /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(text);
 }

@@ -14,10 +14,8 @@ export const ANSWER_CHANNEL = 'plant-store:answer';
 /** An answer, for the log and the metrics. Input that is not HTTP has no principal, method, path or duration. */
 export interface AnswerEvent {
   readonly requestId: string;
-  /** The name of the principal, or of the holder of an expired token. */
+  /** The name of the principal. */
   readonly principal?: string | undefined;
-  /** The issuer of the JWT that names the principal. A static token may have the same name. */
-  readonly issuer?: string | undefined;
   readonly method?: string | undefined;
   /** The target as sent, without its query, which may hold a token. */
   readonly path?: string | undefined;
@@ -39,19 +37,18 @@ const answers = channel(ANSWER_CHANNEL);
 
 /** Publishes the answer to a request. */
 export function publishAnswer({ request, elapsedTime }: FastifyReply, status: number, body?: object): void {
-  const { principal, refusal, missingScope } = authenticationOf(request.raw);
+  const { principal, refused, detail } = authenticationOf(request.raw);
   const failure = status === 400 ? (body as ErrorBody) : undefined;
   answers.publish({
     requestId: request.id,
-    principal: principal?.name ?? refusal?.name,
-    issuer: principal?.issuer ?? refusal?.issuer,
+    principal: principal?.name,
     method: request.method,
     path: request.originalUrl.split('?', 1)[0],
     statusCode: status,
     error: failure?.error,
     reason: failure && reasonOf(failure),
-    refusal: refusal?.refused,
-    detail: refusal?.detail ?? missingScope,
+    refusal: refused,
+    detail,
     duration: Math.round(elapsedTime * 1_000) / 1_000,
     address: request.ip,
   } satisfies AnswerEvent);

@@ -1,6 +1,5 @@
 import { type FactoryProvider, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
-import { BearerAuthOptions } from '../auth/bearer-auth-options.js';
-import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
+import { BearerAuthGuard, BearerAuthOptions } from '../auth/bearer-auth.guard.js';
 import { BearerStrategy } from '../auth/bearer.strategy.js';
 import { TokenVerifier } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';

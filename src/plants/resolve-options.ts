@@ -1,6 +1,6 @@
-import { type BearerAuthOptions, DEFAULT_REALM, DEFAULT_SCOPE, isRealm, isScope } from '../auth/bearer-auth-options.js';
+import type { BearerAuthOptions } from '../auth/bearer-auth.guard.js';
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
-import { isBearerToken, type TokenVerifier } from '../auth/token-verifier.js';
+import { DEFAULT_SCOPE, isBearerToken, isScope, type TokenVerifier } from '../auth/token-verifier.js';
 import { DATABASE_DEFAULTS } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import type { PlantCreatedListener, PlantsModuleOptions } from './plants.module-definition.js';
@@ -33,7 +33,7 @@ export abstract class ResolvedOptions {
  */
 export function resolveOptions(options: PlantsModuleOptions): ResolvedOptions {
   const { repository, authentication, body, database, onPlantCreated, ...others } = options;
-  const { scope = DEFAULT_SCOPE, realm = DEFAULT_REALM, ...unknown } = others;
+  const { scope = DEFAULT_SCOPE, realm = 'plants', ...unknown } = others;
   const { limit = DEFAULT_BODY_LIMIT, ...unknownOfBody } = { ...body };
   const {
     timeout = DATABASE_DEFAULTS.timeout,
@@ -99,6 +99,11 @@ function isVerifier(value: unknown): value is TokenVerifier {
 
 function isRepository(value: string | PlantRepository | undefined): value is string | PlantRepository {
   return typeof value === 'string' || typeof value?.add === 'function';
+}
+
+/** Returns whether a challenge can quote the text unchanged (RFC 9110 §5.6.4): printable ASCII without `"` and `\`. */
+function isRealm(text: string): boolean {
+  return /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(text);
 }
 
 function isTimeout(value: number): boolean {

@@ -1,7 +1,5 @@
 import { createApplication } from '../app.module.js';
-import { FirstKnownVerifier } from '../auth/first-known-verifier.js';
 import type { StaticTokens } from '../auth/static-tokens.js';
-import type { TokenFileVerifier } from '../auth/token-file-verifier.js';
 import type { TokenVerifier } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
 import type { PublicApplication } from '../http/fastify-adapter.js';
@@ -12,7 +10,7 @@ import type { CertificateFiles } from './certificate-files.js';
 /** What a start opens before the application. */
 export interface Parts {
   readonly log: ServiceLogger;
-  readonly tokens: StaticTokens | TokenFileVerifier;
+  readonly tokens: StaticTokens;
   readonly certificate: CertificateFiles | undefined;
   readonly repository: PlantRepository;
   /** The origins whose pages may create plants. */
@@ -47,11 +45,21 @@ export async function createConfiguredApplication(
 }
 
 /** Accepts static tokens and, if an issuer is configured, its JWTs. */
-async function createVerifier(configuration: Configuration, tokens: TokenVerifier): Promise<TokenVerifier> {
+async function createVerifier(configuration: Configuration, tokens: StaticTokens): Promise<TokenVerifier> {
   const { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUrl, jwtType: type, jwtAllowHttp } = configuration;
   if (issuer === undefined || audience === undefined) return tokens;
   const { JwtVerifier } = await import('../auth/jwt-verifier.js');
   const jwksUrl = jwtJwksUrl === undefined ? undefined : new URL(jwtJwksUrl);
   const jwts = new JwtVerifier({ issuer, audience, jwksUrl, type, allowHttp: jwtAllowHttp === 'on' });
-  return new FirstKnownVerifier([tokens, jwts]);
+  return {
+    verify: (token) => tokens.verify(token) ?? jwts.verify(token),
+    onModuleInit() {
+      tokens.onModuleInit?.();
+      jwts.onModuleInit();
+    },
+    onApplicationShutdown() {
+      tokens.onApplicationShutdown?.();
+      jwts.onApplicationShutdown();
+    },
+  };
 }

@@ -12,11 +12,7 @@ import { inShell } from '../operator-text.js';
  *
  * @throws {OperatorError} if the file cannot be used
  */
-export function openTokens({
-  accessTokens,
-  accessTokensFile,
-  tokenFile,
-}: Configuration): StaticTokens | TokenFileVerifier {
+export function openTokens({ accessTokens, accessTokensFile, tokenFile }: Configuration): StaticTokens {
   const configured = numberTokens(accessTokens);
   if (tokenFile === undefined) return new StaticTokens(configured);
   // The file of the first start may be missing.

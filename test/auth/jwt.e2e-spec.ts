@@ -1,81 +1,71 @@
 import { jest } from '@jest/globals';
-import type { JwtSettings } from '../../src/auth/jwt-settings.js';
+import type { JwtSettings } from '../../src/auth/access-token.js';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
-import { create, TOKEN } from '../support/client.js';
-import { AUDIENCE, EC, JwtService, newKey, now, RSA } from '../support/identity-provider.js';
+import { AUDIENCE, EC, IdentityProvider, newKey, now, RSA, signToken } from '../support/identity-provider.js';
+import { ask } from '../support/raw-client.js';
 import { startService } from '../support/service.js';
-import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
-import { until } from '../support/until.js';
 
-const directory = ServiceDirectory.ofEachTest();
+// providers.e2e-spec.ts has the tokens of five providers, and jwt-attacks.e2e-spec.ts has forged ones.
 
-let jwt: JwtService;
+const provider = new IdentityProvider();
+let verifier: JwtVerifier;
 
-beforeEach(async () => {
-  jwt = await JwtService.start();
+beforeAll(() => provider.start([RSA, EC]));
+
+beforeEach(() => {
+  verifier = newVerifier();
 });
 
-afterEach(async () => {
-  jest.restoreAllMocks();
-  await jwt.stop();
-});
+afterAll(() => provider.stop());
+
+function newVerifier(settings: Partial<JwtSettings> = {}): JwtVerifier {
+  return new JwtVerifier({ issuer: provider.issuer, audience: AUDIENCE, ...settings });
+}
+
+/** Verifies a token with these changes. */
+async function verify(claims: Record<string, unknown>, header: Record<string, unknown> = {}): Promise<unknown> {
+  return verifier.verify(await provider.sign(claims, header));
+}
 
 describe('A client with an access token of a real provider', () => {
   it('creates plants with the scope plants:write, and gets error 403 without it', async () => {
-    expect(await jwt.create(await jwt.provider.token('plants:read'))).toBe(403);
-    expect(await jwt.service.rows()).toEqual([]);
-    const token = await jwt.provider.token('plants:write');
-    const answers = await Promise.all(Array.from({ length: 20 }, () => jwt.create(token)));
+    const service = await startService({ verifier });
 
+    expect(await ask(service.url, await provider.token('plants:read'))).toBe(403);
+    expect(await service.rows()).toEqual([]);
+    const token = await provider.token('plants:write');
+    const answers = await Promise.all(Array.from({ length: 20 }, () => ask(service.url, token)));
     expect(new Set(answers)).toEqual(new Set([200]));
-    const requests = jwt.provider.requests.filter((path) => path !== '/token');
-    expect(requests).toEqual(['/.well-known/openid-configuration', '/jwks']);
+    await service.close();
   });
 });
 
-describe('The holder of a token', () => {
-  it.each<{ claims: object; name?: string }>([
-    { claims: { sub: 'ci', client_id: 'plants' }, name: 'ci' },
-    { claims: { sub: undefined, client_id: 'plants' }, name: 'plants' },
-    { claims: { sub: {} } },
-  ])('with $claims has the name $name, or that of the issuer', async ({ claims, name }) => {
-    const { issuer } = jwt.provider;
-
-    expect(await jwt.verifier.verify(await jwt.sign(jwt.claims({ ...claims })))).toEqual({
-      name: name ?? issuer,
-      issuer,
-      claim: 'scope',
-      scopes: ['plants:write'],
-    });
+describe('The holder of an access token', () => {
+  it.each<{ what: string; claims: Record<string, unknown>; name?: string; scopes: string[] }>([
+    { what: 'sub and client_id', claims: { client_id: 'plants' }, name: 'ci', scopes: ['plants:write'] },
+    { what: 'client_id', claims: { sub: {}, client_id: 'plants' }, name: 'plants', scopes: ['plants:write'] },
+    { what: 'iss alone', claims: { sub: undefined }, scopes: ['plants:write'] },
+    { what: 'an empty scope beside scp', claims: { scope: '', scp: 'plants:write' }, name: 'ci', scopes: [] },
+    { what: 'scopes in an object', claims: { scope: { 'plants:write': 1 } }, name: 'ci', scopes: [] },
+    { what: 'a list in a list', claims: { scope: ['a', ['plants:write']] }, name: 'ci', scopes: ['a'] },
+    {
+      what: 'roles in one text, and a client',
+      claims: { scope: undefined, roles: 'plants:read plants:write', azp: 'ci' },
+      name: 'ci',
+      scopes: ['plants:read', 'plants:write'],
+    },
+  ])('with $what has a name and scopes', async ({ claims, name = provider.issuer, scopes }) => {
+    expect(await verify(claims)).toEqual({ name, scopes });
   });
 });
 
 describe('An access token', () => {
-  it.each<{ what: string; claims?: () => object; header?: object; answer: number }>([
-    { what: 'exp a little in the past', claims: () => ({ exp: now() - 25 }), answer: 200 },
-    { what: 'nbf a little in the future', claims: () => ({ nbf: now() + 29 }), answer: 200 },
-    { what: 'the type as a complete media type', header: { typ: 'application/AT+JWT' }, answer: 200 },
-    { what: 'several audiences', claims: () => ({ aud: ['https://other.example.com', AUDIENCE] }), answer: 200 },
-    { what: 'an audience beside a client', claims: () => ({ aud: 'other', client_id: AUDIENCE }), answer: 401 },
-    { what: 'an audience that is null', claims: () => ({ aud: null, client_id: AUDIENCE }), answer: 401 },
-    { what: 'no audience, but the client', claims: () => ({ aud: undefined, client_id: AUDIENCE }), answer: 200 },
-    { what: 'several scopes', claims: () => ({ scope: 'openid plants:write' }), answer: 200 },
-    { what: 'a list of scopes', claims: () => ({ scope: ['openid', 'plants:write'] }), answer: 200 },
-    { what: 'scp as a text', claims: () => ({ scope: undefined, scp: 'openid plants:write' }), answer: 200 },
-    { what: 'roles without a client', claims: () => ({ scope: undefined, roles: ['plants:write'] }), answer: 401 },
-    {
-      what: 'roles as a text, and a client',
-      claims: () => ({ scope: undefined, roles: 'plants:write', azp: 'ci' }),
-      answer: 200,
-    },
-    { what: 'no claim of permission', claims: () => ({ scope: undefined }), answer: 401 },
-    { what: 'an empty scope beside others', claims: () => ({ scope: '', scp: 'plants:write' }), answer: 403 },
-    { what: 'a scope that is null beside others', claims: () => ({ scope: null, scp: 'plants:write' }), answer: 403 },
-    { what: 'scopes in an object', claims: () => ({ scope: { 'plants:write': 'plants:write' } }), answer: 403 },
-    { what: 'a list with a list', claims: () => ({ scope: [['plants:write']] }), answer: 403 },
-    { what: 'a scope that starts with the required one', claims: () => ({ scope: 'plants:writer' }), answer: 403 },
-  ])('with $what gets the answer $answer', async ({ claims, header, answer }) => {
-    expect(await jwt.create(await jwt.sign(jwt.claims({ ...claims?.() }), { ...header }))).toBe(answer);
+  it.each<{ what: string; claims?: () => object; header?: Record<string, unknown> }>([
+    { what: 'exp a little in the past', claims: () => ({ exp: now() - 25 }) },
+    { what: 'nbf a little in the future', claims: () => ({ nbf: now() + 29 }) },
+    { what: 'the type as a complete media type', header: { typ: 'application/AT+JWT' } },
+  ])('may have $what', async ({ claims, header }) => {
+    expect(await verify({ ...claims?.() }, header)).toMatchObject({ name: 'ci' });
   });
 
   it.each(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'])(
@@ -85,90 +75,72 @@ describe('An access token', () => {
       const key = /^[RP]S/.test(alg) ? { ...RSA, alg, kid: 'another' } : await newKey(alg, 'another');
       const published = Object.entries(key).filter(([name]) => !['d', 'p', 'q', 'dp', 'dq', 'qi'].includes(name));
       const body = JSON.stringify({ keys: [Object.fromEntries(published)] });
-      jwt.provider.reply = (path) => (path === '/jwks' ? { body } : {});
+      provider.reply = (path) => (path === '/jwks' ? { body } : {});
 
-      expect(await jwt.create(await jwt.sign(jwt.claims(), {}, key))).toBe(200);
+      expect(await verifier.verify(await signToken(provider.claims(), {}, key))).toMatchObject({ name: 'ci' });
+      provider.reply = () => ({});
     },
   );
 
-  it.each<{ settings: Partial<JwtSettings>; answers: number[] }>([
-    { settings: {}, answers: [200, 200, 200, 401] },
-    { settings: { type: 'JWT' }, answers: [200, 200, 200, 401] },
-    { settings: { type: 'at+jwt' }, answers: [200, 401, 401, 401] },
-  ])('has one of the types that $settings accepts', async ({ settings, answers }) => {
-    const verifier = new JwtVerifier({ issuer: jwt.provider.issuer, audience: AUDIENCE, ...settings });
-    const other = await startService({ verifier });
-    const answersNow = ['at+jwt', 'JWT', undefined, 'logout+jwt'].map(async (typ) =>
-      jwt.create(await jwt.sign(jwt.claims(), { typ }, EC), other),
-    );
+  it.each<{ settings: Partial<JwtSettings>; accepted: (string | undefined)[] }>([
+    { settings: {}, accepted: ['at+jwt', 'JWT', undefined] },
+    { settings: { type: 'JWT' }, accepted: ['at+jwt', 'JWT', undefined] },
+    { settings: { type: 'at+jwt' }, accepted: ['at+jwt'] },
+  ])('has one of the types that $settings accepts', async ({ settings, accepted }) => {
+    verifier = newVerifier(settings);
+    const types = ['at+jwt', 'JWT', undefined, 'logout+jwt'];
+    const results = await Promise.all(types.map((typ) => verify({}, { typ })));
 
-    expect(await Promise.all(answersNow)).toEqual(answers);
-    await other.close();
+    expect(types.filter((_typ, index) => 'name' in (results[index] as object))).toEqual(accepted);
   });
 
-  it('that has expired is refused with the name of its holder, unless its signature is wrong', async () => {
-    const token = await jwt.sign(jwt.claims({ sub: 'ci', exp: now() - 31 }));
+  it('that has expired is refused with its holder, unless its signature is wrong', async () => {
+    const token = await provider.sign({ exp: now() - 31 });
     const forged = token.replace(/[^.]+$/, 'A'.repeat(342));
 
-    for (const expired of [token, forged]) expect(await jwt.create(expired)).toBe(401);
-    expect(jwt.refusals).toEqual([
-      { refusal: 'expired', detail: undefined, principal: 'ci' },
-      { refusal: 'invalid', detail: 'signature verification failed', principal: undefined },
-    ]);
+    expect(await verifier.verify(token)).toEqual({ refused: 'expired', detail: 'its holder is ci' });
+    expect(await verifier.verify(forged)).toEqual({ refused: 'invalid', detail: 'signature verification failed' });
   });
 
   it('expires also while it is remembered', async () => {
-    const token = await jwt.sign(jwt.claims({ exp: now() - 28 }));
-    expect(await jwt.create(token)).toBe(200);
+    const token = await provider.sign();
+    expect(await verifier.verify(token)).toMatchObject({ name: 'ci' });
 
-    await until('the token is refused', async () => (await jwt.create(token)) === 401);
-    expect(jwt.refusals).toMatchObject([{ refusal: 'expired', principal: 'ci' }]);
+    jest.useFakeTimers({ now: Date.now() + 331_000, doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    expect(await verifier.verify(token)).toMatchObject({ refused: 'expired' });
+    jest.useRealTimers();
   });
 
-  it('has its issuer in the log, which tells its subject from a static token of the same name', async () => {
-    const { issuer } = jwt.provider;
-    const { service, url } = await directory.start({ ...WITH_TOKEN, JWT_ISSUER: issuer, JWT_AUDIENCE: AUDIENCE });
-    const claims = jwt.claims({ sub: 'token-1' });
-    const tokens = [TOKEN, await jwt.sign(claims), await jwt.sign({ ...claims, exp: now() - 31 })];
-    for (const token of tokens) await create(url, undefined, token);
-    await create(url, undefined, await jwt.sign({ ...claims, scope: 'openid profile' }));
-    await service.stop();
-
-    const lines = service.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
-    const requests = lines.filter(({ method }) => method === 'POST');
-    expect(requests).toMatchObject([
-      { principal: 'token-1' },
-      { principal: 'token-1', issuer },
-      { error: 401, principal: 'token-1', issuer, refusal: 'expired' },
-      { error: 403, principal: 'token-1', issuer, detail: 'scope is "openid profile", required: "plants:write"' },
-    ]);
-    expect(requests[0]?.issuer).toBeUndefined();
-  });
-});
-
-describe('A refused token', () => {
   it.each<{ claims: Record<string, unknown>; typ?: string; detail: string }>([
     { claims: { iss: 'https://elsewhere' }, detail: 'iss is "https://elsewhere", required: "<issuer>"' },
     { claims: { iss: undefined }, detail: 'iss is missing, required: "<issuer>"' },
     { claims: { iss: `\u001b${'a'.repeat(300)}` }, detail: `iss is "\\u001b${'a'.repeat(193)}, required: "<issuer>"` },
     { claims: { aud: ['account', 'é'] }, detail: `aud is ["account","?"], required: "${AUDIENCE}"` },
     { claims: { aud: undefined }, detail: `aud is missing, required: "${AUDIENCE}"` },
+    { claims: { aud: 'other', client_id: AUDIENCE }, detail: `aud is "other", required: "${AUDIENCE}"` },
+    { claims: { aud: null, client_id: AUDIENCE }, detail: `aud is null, required: "${AUDIENCE}"` },
     { claims: { aud: undefined, client_id: 'ci' }, detail: `client_id is "ci", required: "${AUDIENCE}"` },
     { claims: {}, typ: 'logout+jwt', detail: 'typ is "logout+jwt", required: at+jwt, JWT or none' },
     { claims: { token_use: 'id' }, detail: 'token_use is "id": it is an ID token, required: an access token' },
     { claims: { typ: 'ID' }, detail: 'the claim typ is "ID": it is an ID token, required: an access token' },
     {
-      claims: { scope: undefined },
+      claims: { scope: undefined, roles: ['plants:write'] },
       detail:
         'there is no scope, no scp, and no roles beside azp or appid: it is an ID token, or nothing was granted to it',
     },
-    {
-      claims: { scope: undefined, scp: ['openid', 'email'] },
-      detail: 'scp is "openid email", required: "plants:write"',
-    },
-  ])('is logged with what it has and what is required: $detail', async ({ claims, typ = 'JWT', detail }) => {
-    await jwt.create(await jwt.sign(jwt.claims(claims), { typ }));
+  ])('is refused with what it has and what is required: $detail', async ({ claims, typ = 'JWT', detail }) => {
+    const expected = detail.replace('<issuer>', provider.issuer);
 
-    expect(jwt.details).toEqual([detail.replace('<issuer>', jwt.provider.issuer)]);
+    expect(await verify(claims, { typ })).toEqual({ refused: 'invalid', detail: expected });
+  });
+});
+
+describe('JwtVerifier', () => {
+  it('leaves tokens that are no JWT to other verifiers', async () => {
+    expect(await verifier.verify('a-token')).toBeUndefined();
+  });
+
+  it.each(['issuer', 'audience'])('needs the setting %s, which JavaScript may leave out', (name) => {
+    expect(() => newVerifier({ [name]: undefined })).toThrow('issuer and audience are required');
   });
 });

@@ -1,22 +1,8 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose';
 import type * as oidc from 'oidc-provider';
-import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
-import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
-import { FirstKnownVerifier } from '../../src/auth/first-known-verifier.js';
-import { TOKEN } from './client.js';
-import { ask } from './raw-client.js';
-import { type Service, startService } from './service.js';
-
-/** The members of the event of an answer that say why a token was refused. */
-interface RefusalEvent {
-  readonly refusal: string | undefined;
-  readonly detail: string | undefined;
-  readonly principal: string | undefined;
-}
 
 const CLIENT = { id: 'ci', secret: 'a-client-secret-of-the-tests' };
 
@@ -134,6 +120,17 @@ export class IdentityProvider {
     return token;
   }
 
+  /** Returns the claims of an access token for this service with these changes; undefined leaves a claim out. */
+  claims(changes: Record<string, unknown> = {}): JWTPayload {
+    const valid = { iss: this.issuer, aud: AUDIENCE, sub: 'ci', scope: 'plants:write', iat: now(), exp: now() + 300 };
+    return { ...valid, ...changes };
+  }
+
+  /** Signs these claims. */
+  sign(changes?: Record<string, unknown>, header?: Record<string, unknown>, key?: JWK): Promise<string> {
+    return signToken(this.claims(changes), header, key);
+  }
+
   /** Stops to listen, and closes all connections. */
   async stop(): Promise<void> {
     const server = this.#server;
@@ -163,73 +160,6 @@ export async function signToken(payload: JWTPayload, header: Record<string, unkn
   return new SignJWT(payload)
     .setProtectedHeader({ alg, kid, typ: 'at+jwt', ...header })
     .sign(await importJWK(key, alg));
-}
-
-/** A service that accepts TOKEN and the access tokens of an identity provider. */
-export class JwtService {
-  /** In the order of the requests. */
-  readonly refusals: RefusalEvent[] = [];
-
-  private constructor(
-    readonly provider: IdentityProvider,
-    readonly verifier: JwtVerifier,
-    readonly service: Service,
-  ) {
-    subscribe('plant-store:answer', this.#note);
-  }
-
-  static async start(): Promise<JwtService> {
-    const provider = new IdentityProvider();
-    await provider.start([RSA, EC]);
-    const verifier = new JwtVerifier({ issuer: provider.issuer, audience: AUDIENCE });
-    const service = await startService({
-      verifier: new FirstKnownVerifier([
-        new StaticTokens([{ name: 'tests', digest: digestToken(TOKEN) }]),
-        // Without its hooks, it fetches the keys when a token needs them, so that a test can change the provider before.
-        { verify: (token) => verifier.verify(token) },
-      ]),
-    });
-    return new JwtService(provider, verifier, service);
-  }
-
-  /** Why the service refused tokens. */
-  get details(): (string | undefined)[] {
-    return this.refusals.map(({ refusal, detail }) => detail ?? refusal);
-  }
-
-  /** Creates a plant, and returns the error number of the answer, or 200. */
-  create(token: string, target = this.service): Promise<number | undefined> {
-    return ask(target.url, token);
-  }
-
-  /** Returns valid claims with these changes; undefined leaves a claim out. */
-  claims(changes: Record<string, unknown> = {}): JWTPayload {
-    const valid = {
-      iss: this.provider.issuer,
-      aud: AUDIENCE,
-      sub: 'ci',
-      scope: 'plants:write',
-      iat: now(),
-      exp: now() + 300,
-    };
-    return { ...valid, ...changes };
-  }
-
-  sign(payload: JWTPayload, header?: Record<string, unknown>, key?: JWK): Promise<string> {
-    return signToken(payload, header, key);
-  }
-
-  async stop(): Promise<void> {
-    unsubscribe('plant-store:answer', this.#note);
-    await this.service.close();
-    this.verifier.onApplicationShutdown();
-    await this.provider.stop();
-  }
-
-  readonly #note = (message: unknown): void => {
-    const { refusal, detail, principal } = message as RefusalEvent;
-    if (refusal !== undefined || detail !== undefined) this.refusals.push({ refusal, detail, principal });
-  };
 }
 
 /** Returns the current time in seconds, as in claims. */
