@@ -191,7 +191,7 @@ describe.each(PLATFORMS)("The module's guard on a host's own routes, on %s,", (p
     {
       what: 'tells a filter which scope a token lacks',
       request: { path: '/sheds/cause', token: 'visitor' },
-      answer: { body: { cause: 'scopes is "sheds:read", required: "garden:write"' } },
+      answer: { body: { cause: 'the scopes are "sheds:read", required: "garden:write"' } },
     },
     {
       what: 'answers as the contract does with its filter',

@@ -45,10 +45,10 @@ describe('An answer of the public port', () => {
   });
 
   const CREATE = { method: 'POST', path: '/plants' };
-  const OPTIONAL = ['method', 'path', 'duration', 'principal', 'issuer', 'error', 'reason', 'refusal'];
+  const OPTIONAL = ['method', 'path', 'duration', 'principal', 'error', 'reason', 'refusal'];
   const WITHOUT = Object.fromEntries(OPTIONAL.map((field) => [field, undefined]));
   const UNREADABLE = { method: undefined, path: undefined };
-  const SUCCESS = { statusCode: 200, error: undefined, reason: undefined, refusal: undefined, issuer: undefined };
+  const SUCCESS = { statusCode: 200, error: undefined, reason: undefined, refusal: undefined };
   const MISSING = { error: 401, refusal: 'missing', reason: undefined, principal: undefined } as const;
   const TWO_FIELDS = expect.stringMatching(/^id must be .+; tag must be /) as string;
 
