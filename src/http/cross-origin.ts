@@ -21,7 +21,8 @@ export function allowOrigin(request: FastifyRequest, reply: FastifyReply, origin
   if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return false;
   reply.headers({
     'access-control-allow-methods': 'POST',
-    'access-control-allow-headers': 'authorization, content-type, traceparent, tracestate, x-request-id',
+    // Tools of monitoring add headers of their own in the browser, such as `baggage`.
+    'access-control-allow-headers': headers['access-control-request-headers'] ?? 'authorization, content-type',
     'access-control-max-age': MAX_AGE,
   });
   return true;

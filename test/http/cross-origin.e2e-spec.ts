@@ -15,7 +15,7 @@ const READABLE = {
 
 /** Returns the preflight request of a browser. */
 function preflight(origin: string, authorization: readonly string[] = []): string {
-  const asked = ['Access-Control-Request-Method: POST', 'Access-Control-Request-Headers: authorization,content-type'];
+  const asked = ['Access-Control-Request-Method: POST', 'Access-Control-Request-Headers: authorization,baggage,content-type'];
   const more = [`Origin: ${origin}`, ...asked];
   return message({ line: 'OPTIONS /plants HTTP/1.1', authorization, type: [], framing: [], body: '', more });
 }
@@ -37,7 +37,7 @@ describe('A page of an allowed origin', () => {
     expect(answer?.headers).toMatchObject({
       ...READABLE,
       'access-control-allow-methods': 'POST',
-      'access-control-allow-headers': 'authorization, content-type, traceparent, tracestate, x-request-id',
+      'access-control-allow-headers': 'authorization,baggage,content-type',
       'access-control-max-age': '7200',
     });
   });
