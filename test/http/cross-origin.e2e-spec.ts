@@ -15,7 +15,10 @@ const READABLE = {
 
 /** Returns the preflight request of a browser. */
 function preflight(origin: string, authorization: readonly string[] = []): string {
-  const asked = ['Access-Control-Request-Method: POST', 'Access-Control-Request-Headers: authorization,baggage,content-type'];
+  const asked = [
+    'Access-Control-Request-Method: POST',
+    'Access-Control-Request-Headers: authorization,baggage,content-type',
+  ];
   const more = [`Origin: ${origin}`, ...asked];
   return message({ line: 'OPTIONS /plants HTTP/1.1', authorization, type: [], framing: [], body: '', more });
 }
