@@ -59,7 +59,7 @@ describe('A variable with an invalid value', () => {
   });
 
   it('is tested for each variable', () => {
-    // A file has no value of its own: test/config/files tests its variable.
+    // A file has no value of its own: load-configuration.spec.ts tests its variable.
     const names = VARIABLES.filter((name) => name !== 'DATABASE_URL_FILE');
     expect(Object.keys(BAD_VALUES).sort()).toEqual(names.sort());
   });

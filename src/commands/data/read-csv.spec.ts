@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { HOSTILE_PLANTS } from '../../../test/support/hostile-plants.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';
 import { readCsv } from './read-csv.js';
 import type { Row } from './rows.js';
@@ -127,5 +130,29 @@ describe('A file is refused', () => {
     },
   ])('$what', async ({ file, complaint }) => {
     for (const length of [1, 100]) await expect(read(file, length)).rejects.toThrow(complaint);
+  });
+});
+
+describe('The CSV of', () => {
+  const readFixture = (name: string): Promise<Read> =>
+    read(readFileSync(join(import.meta.dirname, 'fixtures', `${name}.csv`), 'utf8').replace(/^\ufeff/, ''));
+
+  it.each(['excel-german', 'google-sheets', 'libreoffice', 'pandas'])('%s is read', async (name) => {
+    const { rows, warnings } = await readFixture(name);
+
+    expect(rows.map((row) => (row as unknown[]).slice(1))).toEqual([
+      [1n, 'Monstera', 'indoor'],
+      [2n, 'Fiddle-leaf fig, large'],
+      [3n, 'Bogenhanf "Moonshine"'],
+      [4n, 'Zwei\nZeilen', 'Balkon; Süd'],
+      [9007199254740993n, 'Éléphant 🪴'],
+    ]);
+    expect(warnings).toHaveLength(name === 'google-sheets' ? 1 : 0);
+  });
+
+  it('sqlite3 -csv -header is read, with every kind of text', async () => {
+    const { rows } = await readFixture('sqlite3');
+
+    expect(rows.map((row) => (row as unknown[]).slice(1))).toEqual(HOSTILE_PLANTS.map(valuesOf));
   });
 });
