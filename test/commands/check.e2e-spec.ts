@@ -1,11 +1,8 @@
 import { chmodSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { TOKEN } from '../support/client.js';
 import { installCertificate } from '../support/certificates.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { line } from '../support/token-file.js';
-
-const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
 
 const directory = ServiceDirectory.ofEachTest();
 
@@ -23,11 +20,8 @@ describe('plant-store check', () => {
   });
 
   it('checks the files and the database of a service that runs', async () => {
-    for (const name of ['first.crt', 'first.key']) {
-      directory.write(name, readFileSync(join(CERTIFICATES, name), 'utf8'));
-    }
     directory.write('tokens', line('ci', TOKEN));
-    const variables = { ACCESS_TOKENS_FILE: 'tokens', TLS_CERT_FILE: 'first.crt', TLS_KEY_FILE: 'first.key' };
+    const variables = { ACCESS_TOKENS_FILE: 'tokens', ...installCertificate(directory) };
     const { url, management } = await directory.startManaged({ ...variables, ACCESS_TOKENS: '' });
     // Its ports are in use.
     const ports = { PORT: new URL(url).port, MANAGEMENT_PORT: new URL(management).port };
@@ -52,20 +46,13 @@ describe('plant-store check', () => {
     expect(stderr).toContain('\njwt: https://login.example.com/ for plants, a-client\n');
   });
 
-  it.each([
-    {
-      pair: 'expired',
-      complaint: 'the certificate is valid from Jan  1 00:00:00 2020 GMT to Jan  1 00:00:00 2021 GMT: renew it',
-    },
-    {
-      pair: 'future',
-      complaint: 'the certificate is valid from Jan  1 00:00:00 2199 GMT to Jan  1 00:00:00 2200 GMT: renew it',
-    },
-  ] as const)('fails with status 1 for a certificate that is $pair', async ({ pair, complaint }) => {
+  it.each(['expired', 'future'] as const)('fails with status 1 for a certificate that is %s', async (pair) => {
     expect(await directory.run('check', [], installCertificate(directory, pair))).toEqual({
       status: 1,
       stdout: '',
-      stderr: `plant-store: TLS_CERT_FILE: ${complaint}\n`,
+      stderr: expect.stringMatching(
+        /^plant-store: TLS_CERT_FILE: the certificate is valid from .+ to .+ GMT: renew it\n$/,
+      ) as unknown,
     });
   });
 

@@ -6,7 +6,6 @@ import { MAIN, type Run } from '../support/command.js';
 import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
 import { PostgresServer } from '../support/postgres.js';
 import { nameOf } from '../support/postgres-history.js';
-import { importing } from '../support/node-process.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import { openRepository } from '../../src/storage/engines.js';
 import type { StoredPlant } from '../../src/storage/plant-repository.js';
@@ -51,25 +50,6 @@ function move(from: Variables, to: Variables): SpawnSyncReturns<string> {
   const command = `${assignments(from)} ${program} export | ${assignments(to)} ${program} import -`;
   return spawnSync('sh', ['-c', command], { cwd: directory.path, env: { PATH: process.env.PATH }, encoding: 'utf8' });
 }
-
-describe('An export from PostgreSQL', () => {
-  it('has left its server before the file has its name: a signal could end a wait for the server', async () => {
-    await storeThere([{ id: 1n, name: 'Monstera' }]);
-    const held = importing(
-      "import fs from 'node:fs'; import { syncBuiltinESMExports } from 'node:module';" +
-        "fs.linkSync = () => { fs.writeSync(2, 'held\\n'); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); };" +
-        'syncBuiltinESMExports();',
-    );
-    const running = directory.command('export', ['plants.ndjson'], { DATABASE_URL: url, ...held });
-    await running.printed(/^(held)$/m);
-
-    await until('its session has ended', async () => {
-      const sessions = 'SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()';
-      return (await query(sessions)).length === 0;
-    });
-    expect(await running.stop('SIGKILL')).toBeNull();
-  });
-});
 
 describe('A move from SQLite to PostgreSQL, and back to SQLite,', () => {
   it('has the same plants, 20,000 of them and every kind of text', async () => {
