@@ -24,7 +24,8 @@ export default {
       displayName: 'postgres',
       testMatch: [
         '<rootDir>/src/storage/plant-repository.spec.ts',
-        '<rootDir>/test/plants/{every-member,new-plant.property,plants}.e2e-spec.ts',
+        '<rootDir>/test/plants.e2e-spec.ts',
+        '<rootDir>/test/plants/{every-member,new-plant.property}.e2e-spec.ts',
         '<rootDir>/test/storage/crash.e2e-spec.ts',
         // Its short form runs on SQLite alone.
         ...(process.env.SOAK_MINUTES === undefined ? [] : ['<rootDir>/test/http/soak.e2e-spec.ts']),

@@ -15,7 +15,9 @@ import {
   send,
 } from '../support/hosts/application.js';
 
-/** Routes of the host beside and below ours, and another method on our path; they answer with the body as the host's parser has left it. */
+// PlantsModule reads the body of its route itself, and keeps the parsers of the application away from it.
+
+/** Routes of the host beside and below ours, and another method on our path; they answer with the body as it was parsed. */
 @Controller()
 class OwnController {
   @Post(['plants/own', 'own/plants', 'other'])
@@ -41,6 +43,10 @@ class HostModule {
   }
 }
 
+/** The host whose RouterModule sets the path /garden/plants. */
+const inGarden = (): DynamicModule =>
+  HostModule.with(RouterModule.register([{ path: 'garden', module: PlantsModule }]));
+
 const LARGE_ID = '{"id": 9007199254740993, "name": "Monstera"}';
 
 describe.each(PLATFORMS)('On %s', (platform) => {
@@ -49,9 +55,9 @@ describe.each(PLATFORMS)('On %s', (platform) => {
 
   afterEach(() => app.close());
 
-  async function create(module = HostModule.with(), options: object = {}): Promise<void> {
+  async function create(module = HostModule.with(), adapter = newAdapter(platform)): Promise<void> {
     log = new HostLog();
-    app = await newApplication(module, { adapter: newAdapter(platform), logger: log, ...options });
+    app = await newApplication(module, { adapter, logger: log });
   }
 
   async function post(path: string, body = LARGE_ID, token = 'token'): Promise<unknown> {
@@ -68,107 +74,79 @@ describe.each(PLATFORMS)('On %s', (platform) => {
     expect(log.warnings).toEqual([]);
   }
 
-  describe('without a line in main.ts, reads the body', () => {
-    it('of a request target in absolute form', async () => {
-      await create();
-      await app.listen(0, '127.0.0.1');
-      const { port } = app.getHttpServer().address() as AddressInfo;
-      const headers = { Authorization: 'Bearer token', 'Content-Type': 'application/json' };
-      const options = { port, host: '127.0.0.1', method: 'POST', path: 'http://localhost/plants', headers };
+  it('the module reads the body without a line in main.ts', async () => {
+    await create();
 
-      const [answer] = (await once(request(options).end(LARGE_ID), 'response')) as [IncomingMessage];
-
-      expect(await json(answer)).toEqual({ name: 'Monstera' });
-      expect(log.warnings).toEqual([]);
-    });
-
-    it('with a query', async () => {
-      await create();
-
-      await expectBodyRead('/plants?query');
-    });
-
-    it('below a prefix with slashes, beside versioned routes', async () => {
-      await create();
-      app.setGlobalPrefix('/Api/v1/').enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
-
-      await expectBodyRead('/Api/v1/plants');
-    });
-
-    it.each([
-      { method: 'POST', path: '/plants/own' },
-      { method: 'POST', path: '/own/plants' },
-      { method: 'POST', path: '/other' },
-      { method: 'PUT', path: '/plants' },
-    ])('and leaves that of $method $path to the application', async (question) => {
-      await create();
-
-      expect(await send(app, { ...question, body: '{"word": "leaf"}', token: null })).toMatchObject({
-        body: { body: { word: 'leaf' } },
-      });
-    });
+    await expectBodyRead('/plants?query');
   });
 
-  describe('reads the body at other spellings of the path that the router takes', () => {
-    const routerOptions = { caseSensitive: false, ignoreTrailingSlash: true };
+  it('the module reads the body below a prefix with slashes, beside versioned routes', async () => {
+    await create();
+    app.setGlobalPrefix('/Api/v1/').enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
+
+    await expectBodyRead('/Api/v1/plants');
+  });
+
+  it('the module reads the body of a request target in absolute form', async () => {
+    await create();
+    await app.listen(0, '127.0.0.1');
+    const { port } = app.getHttpServer().address() as AddressInfo;
+    const headers = { Authorization: 'Bearer token', 'Content-Type': 'application/json' };
+    const options = { port, host: '127.0.0.1', method: 'POST', path: 'http://localhost/plants', headers };
+
+    const [answer] = (await once(request(options).end(LARGE_ID), 'response')) as [IncomingMessage];
+
+    expect(await json(answer)).toEqual({ name: 'Monstera' });
+  });
+
+  describe('the module reads the body at each spelling of the path that the router takes', () => {
     // By default, Express takes them all, and Fastify none of them.
-    const options = (): object => (platform === 'fastify' ? { adapter: new FastifyAdapter({ routerOptions }) } : {});
+    const routerOptions = { caseSensitive: false, ignoreTrailingSlash: true };
+    const adapter = () => (platform === 'fastify' ? new FastifyAdapter({ routerOptions }) : newAdapter(platform));
 
-    it.each(['/Plants', '/plants/', '/PLANTS/?query'])('%s', async (path) => {
-      await create(HostModule.with(), options());
-
-      await expectBodyRead(path);
-    });
-
-    it('/API/Plants/ below a prefix', async () => {
-      await create(HostModule.with(), options());
-      app.setGlobalPrefix('api');
-
-      await expectBodyRead('/API/Plants/');
-    });
-
-    it('/Garden/Plants/ with unparsedBody()', async () => {
-      await create(HostModule.with(RouterModule.register([{ path: 'garden', module: PlantsModule }])), options());
-      app.use('/garden/plants', unparsedBody());
-
-      await expectBodyRead('/Garden/Plants/');
-    });
-  });
-
-  describe('where RouterModule sets the path', () => {
-    const path = '/garden/plants';
-    const module = HostModule.with(RouterModule.register([{ path: 'garden', module: PlantsModule }]));
-
-    it('refuses a body that a parser has read with error 500, and logs once which line to add', async () => {
-      await create(module);
-
-      for (const body of ['{"id": 1, "name": "Monstera"}', LARGE_ID]) {
-        expect(await post(path, body)).toMatchObject({ error: 500 });
-      }
-      expect(log.errors.map(([message]) => message)).toEqual([
-        'A body parser reads plants before PlantsModule, so they get error 500: ' +
-          `call app.use('${path}', unparsedBody()) before it`,
-      ]);
-    });
-
-    it('reads the body itself with unparsedBody()', async () => {
-      await create(module);
-      app.use(path, unparsedBody());
+    it.each(['/Plants', '/plants/', '/PLANTS/?query'])('such as %s', async (path) => {
+      await create(HostModule.with(), adapter());
 
       await expectBodyRead(path);
     });
-  });
-});
 
-it('On Express, refuses a body that a middleware of the application has read with error 500', async () => {
-  const app = await newApplication(HostModule.with());
-  app.use((request: IncomingMessage & { body?: unknown }, _response: unknown, next: () => void) => {
-    void json(request).then((body) => {
-      request.body = body;
-      next();
+    it('with unparsedBody(), too', async () => {
+      await create(inGarden(), adapter());
+      app.setGlobalPrefix('api').use('/api/garden/plants', unparsedBody());
+
+      await expectBodyRead('/API/Garden/Plants/');
     });
   });
 
-  expect(await send(app, { body: LARGE_ID })).toMatchObject({ status: 400, body: { error: 500 } });
-  await app.close();
+  it.each([
+    { method: 'POST', path: '/plants/own' },
+    { method: 'POST', path: '/own/plants' },
+    { method: 'POST', path: '/other' },
+    { method: 'PUT', path: '/plants' },
+  ])('the application reads the body of $method $path', async (question) => {
+    await create();
+
+    expect(await send(app, { ...question, body: '{"word": "leaf"}', token: null })).toMatchObject({
+      body: { body: { word: 'leaf' } },
+    });
+  });
+
+  it('at the path of RouterModule, a body that was parsed gets error 500, and the log says once which line to add', async () => {
+    await create(inGarden());
+
+    for (const body of ['{"id": 1, "name": "Monstera"}', LARGE_ID]) {
+      expect(await post('/garden/plants', body)).toMatchObject({ error: 500 });
+    }
+    expect(log.errors.map(([message]) => message)).toEqual([
+      'A body parser reads plants before PlantsModule, so they get error 500: ' +
+        `call app.use('/garden/plants', unparsedBody()) before it`,
+    ]);
+  });
+
+  it('with this line, the module reads the body', async () => {
+    await create(inGarden());
+    app.use('/garden/plants', unparsedBody());
+
+    await expectBodyRead('/garden/plants');
+  });
 });

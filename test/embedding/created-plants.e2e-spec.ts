@@ -9,15 +9,11 @@ describe('onPlantCreated', () => {
   let told: [plant: Readonly<NewPlantDto>, principal: string | undefined][];
   /** Runs in each call. */
   let react: (plant: Readonly<NewPlantDto>) => unknown;
-  /** Ends when the test calls `wake`. */
-  let rest: Promise<void>;
-  let wake: () => void;
 
   beforeEach(async () => {
     log = new HostLog();
     told = [];
     react = () => undefined;
-    rest = new Promise((resolve) => (wake = resolve));
     const plants = PlantsModule.forRoot({
       repository: 'sqlite::memory:',
       authentication: { tokens: ['first', 'token'] },
@@ -29,10 +25,7 @@ describe('onPlantCreated', () => {
     app = await newApplication(plants, { logger: log });
   });
 
-  afterEach(async () => {
-    wake();
-    await app.close();
-  });
+  afterEach(() => app.close());
 
   async function create(plant: object, token = 'token'): Promise<unknown> {
     const answer = await send(app, { body: JSON.stringify(plant), token });
@@ -66,7 +59,7 @@ describe('onPlantCreated', () => {
     ]);
   });
 
-  it('is called after the answer, which it can neither delay nor change', async () => {
+  it('is called after the answer, which it cannot change', async () => {
     let answer: ServerResponse | undefined;
     let isAnswered: boolean | undefined;
     app.use((_request: unknown, response: ServerResponse, next: () => void) => {
@@ -83,20 +76,9 @@ describe('onPlantCreated', () => {
     expect(isAnswered).toBe(true);
   });
 
-  it('delays no answer, and the application closes when it has ended', async () => {
-    react = () => rest;
-
-    expect((await send(app)).body).toEqual({ name: 'Monstera' });
-    let isClosed = false;
-    const closing = app.close().then(() => (isClosed = true));
-    await once(app.getHttpServer(), 'close');
-    await new Promise(setImmediate);
-    expect(isClosed).toBe(false);
-    wake();
-    await closing;
-  });
-
-  it('can create no other plants while the application closes', async () => {
+  it('delays no answer, but the close of the application, and cannot create plants then', async () => {
+    let wake = (): void => undefined;
+    const rest = new Promise<void>((resolve) => (wake = resolve));
     let error: unknown;
     react = async () => {
       await rest;
@@ -106,13 +88,14 @@ describe('onPlantCreated', () => {
         .catch((thrown: unknown) => thrown);
     };
 
-    await send(app);
-    const closing = app.close();
+    expect(await create({ id: 1, name: 'Monstera' })).toEqual({ name: 'Monstera' });
+    let isClosed = false;
+    const closing = app.close().then(() => (isClosed = true));
     await once(app.getHttpServer(), 'close');
     await new Promise(setImmediate);
+    expect(isClosed).toBe(false);
     wake();
     await closing;
-
     expect(error).toMatchObject({ error: 503 });
     expect(log.errors).toEqual([]);
   });

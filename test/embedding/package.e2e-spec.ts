@@ -1,43 +1,19 @@
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
-import ts from 'typescript';
-import { readVersion } from '../../src/process/version.js';
-import { create, CREATED, MONSTERA, TOKEN } from '../support/client.js';
-import { EXAMPLE, type Installation, type ModuleSettings, PackedPackage } from '../support/hosts/installation.js';
-import { childrenOf, NodeProcess } from '../support/node-process.js';
-import { ROOT } from '../support/root.js';
-import { CURL, ServiceDirectory, type Variables } from '../support/service-directory.js';
-import { createRegistry } from '../support/hosts/registry.js';
+import { create, CREATED, TOKEN } from '../support/client.js';
+import { PLATFORMS } from '../support/hosts/application.js';
+import type { Host } from '../support/hosts/host.js';
+import { EXAMPLE, type ModuleSettings, type ModuleSystem, PackedPackage } from '../support/hosts/installation.js';
+import type { NodeProcess } from '../support/node-process.js';
+import { readPlants } from '../support/sqlite-file.js';
 
-/** The packages that a Nest application has. */
-const NEST = [
-  ...['@nestjs/common', '@nestjs/core', '@nestjs/platform-express'],
-  ...['reflect-metadata', 'rxjs', 'class-transformer', 'class-validator'],
-];
+// The packed package in hosts: test/deploy/image.e2e-spec.ts runs the program that it has, too.
 
 const plantStore = new PackedPackage();
-const registry = createRegistry(join(ROOT, 'node_modules'));
-/** npm keeps in it what it has fetched, for all tests. */
-const cache = mkdtempSync(join(tmpdir(), 'plant-store-npm-'));
 
-beforeAll(() => once(registry.listen(0, '127.0.0.1'), 'listening'));
-
-afterAll(async () => {
-  registry.close();
-  registry.closeAllConnections();
-  rmSync(cache, { recursive: true });
-  await plantStore.remove();
-});
-
-/** Returns the variables with which npm installs from the registry. */
-function npmVariables(): Variables {
-  const { port } = registry.address() as AddressInfo;
-  return { npm_config_registry: `http://127.0.0.1:${port}`, npm_config_cache: cache };
-}
+afterAll(() => plantStore.remove());
 
 describe('The package', () => {
   const installation = plantStore.install('module');
@@ -85,17 +61,7 @@ describe('The package', () => {
     expect(links.filter((path) => !paths.includes(path) && path !== 'docs/docs-page.png')).toEqual([]);
   });
 
-  it('has a manifest whose addresses agree with one another', () => {
-    const { homepage, repository, bugs } = JSON.parse(textOf('package.json')) as {
-      homepage: string;
-      repository: { url: string };
-      bugs: { url: string };
-    };
-
-    expect([repository.url, bugs.url]).toEqual([`git+${homepage}.git`, `${homepage}/issues`]);
-  });
-
-  it('depends on each package that it imports', () => {
+  it('depends on each package that it imports, and installs few', () => {
     const { dependencies, peerDependencies, peerDependenciesMeta } = installation.manifest;
     const named = { ...dependencies, ...peerDependencies, ...peerDependenciesMeta };
     const imported = paths
@@ -104,8 +70,14 @@ describe('The package', () => {
       .filter((name) => !/^(?:\.|node:)/.test(name))
       .map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? '');
 
-    expect(imported).toContain('@nestjs/common');
     expect(imported.filter((name) => !(name in named))).toEqual([]);
+    expect(Object.keys(dependencies)).toEqual([
+      '@nestjs/passport',
+      '@photostructure/sqlite',
+      'jose',
+      'passport',
+      'passport-http-bearer',
+    ]);
   });
 
   it('exports one module, its OpenAPI document and its manifest', () => {
@@ -123,110 +95,148 @@ describe('The package', () => {
 
   it.each<[...ModuleSettings, RegExp]>([
     ['NodeNext', 'NodeNext', /^$/],
-    ['Node20', 'NodeNext', /^$/],
     ['Preserve', 'Bundler', /^$/],
-    ['CommonJS', 'Bundler', ts.versionMajorMinor.startsWith('5.') ? /TS5095/ : /^$/],
     ['Node18', 'Node16', /TS1479/],
-  ])('compiles in a CommonJS host as the guide says: module %s, moduleResolution %s', (...row) => {
-    const [module, resolution, expected] = row;
-    // CommonJS has no top-level await.
-    const source = readFileSync(EXAMPLE, 'utf8').replace(/const app[^]*$/, 'void [NestFactory, GardenModule];');
+  ])(
+    'compiles in a CommonJS host as the guide says: module %s, moduleResolution %s',
+    (module, resolution, expected) => {
+      // CommonJS has no top-level await.
+      const source = readFileSync(EXAMPLE, 'utf8').replace(/const app[^]*$/, 'void [NestFactory, GardenModule];');
 
-    expect(commonJs.diagnose({ 'host.ts': source }, [module, resolution])).toMatch(expected);
-  });
+      expect(commonJs.diagnose({ 'host.ts': source }, [module, resolution])).toMatch(expected);
+    },
+  );
 
-  it('asks for the driver of PostgreSQL if it is missing, and has that of SQLite', async () => {
-    const start = (repository: string): Promise<string> =>
-      installation.startHosts([{ platform: 'express', token: TOKEN, repository }]).printed(/^(\[\d+\])$/m);
+  it('runs the example', async () => {
+    installation.compile(EXAMPLE, 'main.js');
+    const running = installation.start(['main.js'], { PORT: '0', PLANT_TOKEN: TOKEN });
 
-    await expect(start('postgres://localhost/plants')).rejects.toThrow('pg is not installed: npm install pg');
-    await start('sqlite::memory:');
-  });
-});
-
-describe('npm install', () => {
-  /** Returns the names of the packages in a lock file of npm. */
-  function packagesOf({ directory }: Installation, lock: string): string[] {
-    const { packages } = JSON.parse(readFileSync(join(directory, lock), 'utf8')) as { packages: object };
-    return Object.keys(packages).map((path) => path.slice('node_modules/'.length));
-  }
-
-  it('adds the package and few others to a host, in which the example creates a plant', async () => {
-    const host = plantStore.host('module');
-    // Without the package, npm does not install what it would, but tells.
-    await host.npmInstall(npmVariables(), ['--package-lock-only', ...NEST]);
-    const before = new Set(packagesOf(host, 'package-lock.json'));
-
-    expect(await host.npmInstall(npmVariables(), [plantStore.tarball])).not.toMatch(/deprecated|ERESOLVE|peer/);
-
-    const added = [
-      '@nestjs/passport',
-      '@photostructure/sqlite',
-      'jose',
-      'node-addon-api',
-      'node-gyp-build',
-      'passport',
-      'passport-http-bearer',
-      'passport-strategy',
-      'pause',
-    ];
-    const installed = packagesOf(host, 'node_modules/.package-lock.json');
-    expect(installed.filter((name) => !before.has(name))).toEqual([...added, 'plant-store', 'utils-merge']);
-
-    host.compile(EXAMPLE, 'main.js');
-    const running = host.start(['main.js'], { PORT: '0', PLANT_TOKEN: TOKEN });
     expect(await create(await running.printed(/^The garden is open: (.+)$/m))).toEqual(CREATED);
     await running.stop();
     expect(running.stderr).toBe('');
-    // As the guides write it: without the installation, npx would look for the package in the registry.
-    const env = { ...process.env, npm_config_offline: 'true' };
-    const version = execFileSync('npx', ['plant-store', '--version'], { cwd: host.directory, env, encoding: 'utf8' });
-    expect(version).toBe(`${readVersion()}\n`);
+  });
+
+  it('asks for the driver of PostgreSQL if it is missing', async () => {
+    const hosts = [{ platform: 'express', token: TOKEN, repository: 'postgres://localhost/plants' }] as const;
+
+    await expect(installation.startHosts(hosts).printed(/^(\[\d+\])$/m)).rejects.toThrow(
+      'pg is not installed: npm install pg',
+    );
   });
 });
 
-/** Returns the processes that this one has started, and before each of them those that it has started. */
-function processesOf(pid = 0): number[] {
-  return childrenOf(pid).flatMap((child) => [...processesOf(child), child]);
+const JSON_BODY = { 'content-type': 'application/json' };
+const FORM_BODY = { 'content-type': 'application/x-www-form-urlencoded' };
+
+interface Question {
+  readonly method?: string;
+  readonly path: string;
+  readonly body?: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
-describe('npx in an empty directory', () => {
-  const directory = ServiceDirectory.ofEachTest();
+/** Sends a request, and returns the answer without its date. */
+async function exchange(port = 0, { method = 'POST', path, body = '', headers = {} }: Question) {
+  // A stream is sent in chunks, without a length.
+  const stream = method === 'POST' ? new Blob([body]).stream() : null;
+  const outgoing = { method, headers, body: stream, duplex: 'half' };
+  const answer = await fetch(`http://127.0.0.1:${port}${path}`, outgoing);
+  return {
+    status: answer.status,
+    headers: [...answer.headers].filter(([name]) => name !== 'date'),
+    body: await answer.text(),
+  };
+}
 
-  it('runs the service, which creates plants in the working directory, and each command', async () => {
-    const npm = { HOME: directory.file('home'), ...npmVariables() };
-    const npx = ['sh', '-c', 'shift; exec npm exec --yes "$@"', 'sh'];
-    const run = (...parameters: string[]): NodeProcess => {
-      const variables = { ...npm, PORT: '0', MANAGEMENT_PORT: 'off' };
-      const words = ['--package', plantStore.tarball, '--', 'plant-store', ...parameters];
-      return new NodeProcess(words, variables, { workingDirectory: directory.path, wrapper: npx });
-    };
+describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system) => {
+  const data = mkdtempSync(join(tmpdir(), 'plant-store-'));
+  /** All of them in one process, each with its own store and token; half of them with global filter, pipes and prefix. */
+  const hosts = PLATFORMS.flatMap((platform) =>
+    [false, true].map((global) => {
+      const name = global ? `${platform}-global` : platform;
+      const file = join(data, `${name}.db`);
+      return { name, file, platform, global, repository: `sqlite:${file}`, token: `the-token-of-${name}` };
+    }),
+  );
+  /** The same hosts without PlantsModule. */
+  const without = hosts.map(({ platform, global, repository }): Host => ({ platform, global, repository }));
+  let running: NodeProcess;
+  let ports: number[];
 
-    const service = run();
-    const curl = await service.printed(CURL);
-    const [, url = '', token = ''] = /^curl -i (\S+)\/plants[^]+Bearer ([\w-]+)'/.exec(curl) ?? [];
-    expect(await create(url, MONSTERA, token)).toEqual(CREATED);
-    // The same program without npm, which takes two seconds to start it.
-    const installations = join(cache, '_npx');
-    const [installed = ''] = readdirSync(installations);
-    const program = join(installations, installed, 'node_modules/.bin/plant-store');
-    for (const command of [
-      'token list',
-      'backup copy.db',
-      'export',
-      'verify',
-      'check',
-      'restore --help',
-      'import --help',
-    ]) {
-      const ended = new NodeProcess([program, ...command.split(' ')], npm, { workingDirectory: directory.path });
-      expect([command, await ended.ended, ended.stderr]).toMatchObject([command, 0, expect.anything()]);
-      if (command === 'export') expect(ended.stdout).toBe('{"id":1,"name":"Monstera"}\n');
+  beforeAll(async () => {
+    running = plantStore.install(system).startHosts([...hosts, ...without]);
+    ports = JSON.parse(await running.printed(/^(.+)\n/)) as number[];
+  });
+
+  afterAll(() => rmSync(data, { recursive: true }));
+
+  describe.each(hosts.map((host, index) => ({ ...host, index })))('on $name', ({ index, token, file, global }) => {
+    /** Returns the body of an answer to POST /plants; a refusal must be one of the contract. */
+    async function post(body: string, headers: object = {}): Promise<unknown> {
+      const answer = await exchange(ports[index], {
+        path: global ? '/api/plants' : '/plants',
+        body,
+        headers: { authorization: `Bearer ${token}`, ...JSON_BODY, ...headers },
+      });
+      const parsed = JSON.parse(answer.body) as object;
+      expect(answer.status).toBe('error' in parsed ? 400 : 200);
+      // Express and Fastify name the character set, which JSON has only one of (RFC 8259 §8.1).
+      expect(new Headers(answer.headers).get('content-type')).toMatch(/^application\/json(?:; charset=utf-8)?$/);
+      return parsed;
     }
-    // To the service itself, because npm does not forward its signals.
-    const [started] = processesOf(service.child.pid);
-    expect(started).toBeGreaterThan(0);
-    process.kill(Number(started), 'SIGTERM');
-    expect(await service.ended).toBe(0);
+
+    it('creates plants, and stores each id exactly', async () => {
+      await post('{"id": 9007199254740992, "name": "one"}');
+      const answer = await post('{"id": 9007199254740993, "name": "another", "tag": "indoor", "colour": "green"}');
+
+      expect(answer).toEqual({ name: 'another', tag: 'indoor' });
+      expect(readPlants(file)).toEqual([
+        { id: 9007199254740992n, name: 'one', tag: null },
+        { id: 9007199254740993n, name: 'another', tag: 'indoor' },
+      ]);
+    });
+
+    it.each([
+      { what: 'no token, with any body', error: 401, body: '{', headers: { authorization: '' } },
+      { what: 'the id of another plant', error: 409, body: '{"id": 9007199254740992, "name": "two"}' },
+      { what: 'a field with null', error: 422, body: '{"id": 2, "name": "a", "tag": null}' },
+      { what: 'a form', error: 415, body: 'id=1&name=a', headers: FORM_BODY },
+      { what: 'a body that is not JSON', error: 400, body: '{' },
+      { what: 'a chunked body over the limit', error: 413, body: `{"id": 2, "name": "${'a'.repeat(300_000)}"}` },
+    ])('refuses $what with error $error', async ({ error, body, headers }) => {
+      expect(await post(body, headers)).toEqual({ error, message: expect.any(String) as string });
+    });
+
+    it('refuses the tokens of the other hosts in the process', async () => {
+      for (const other of hosts.filter((other) => other.token !== token)) {
+        expect(await post('{}', { authorization: `Bearer ${other.token}` })).toMatchObject({ error: 401 });
+      }
+    });
+
+    it("does not change the host's own routes and errors", async () => {
+      const path = global ? '/api/v1/own' : '/own';
+      const secret = { method: 'GET', path: `${path}/secret` };
+      const questions: Question[] = [
+        { method: 'GET', path },
+        { path, body: '{"word": "leaf"}', headers: JSON_BODY },
+        { path, body: '{"word": 1}', headers: JSON_BODY },
+        { path, body: '{', headers: JSON_BODY },
+        { path, body: 'word=leaf', headers: FORM_BODY },
+        { method: 'GET', path: `${path}/failure` },
+        secret,
+        { ...secret, headers: { authorization: `Bearer ${token}` } },
+        { ...secret, headers: { authorization: 'Bearer the-token-of-the-host' } },
+        { method: 'OPTIONS', path },
+      ];
+      for (const question of questions) {
+        const usual = await exchange(ports[index + hosts.length], question);
+        expect(await exchange(ports[index], question)).toEqual(usual);
+      }
+    });
+  });
+
+  it('ends when its applications close', async () => {
+    expect(await running.stop()).toBe(0);
+    expect(running.stderr).toBe('');
   });
 });

@@ -1,20 +1,22 @@
 import { EventEmitter, once } from 'node:events';
-import { type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { json } from 'node:stream/consumers';
-import type { AddressInfo } from 'node:net';
-import { HttpException, Injectable, Module } from '@nestjs/common';
+import type { ServerResponse } from 'node:http';
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Injectable, Module } from '@nestjs/common';
+import { HttpAdapterHost, NestFactory } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
 import {
+  ContractExceptionFilter,
+  NewPlantDto,
   type Outcome,
   PlantRepository,
+  PLANTS_OPTIONS,
   PlantsModule,
   type PlantsModuleOptions,
+  type PlantsOptionsFactory,
   PlantsService,
   type Principal,
   RepositoryUnavailableError,
-  type StoredPlant,
   TokenVerifier,
 } from '../../src/index.js';
-import { MONSTERA } from '../support/client.js';
 import {
   type Application,
   HostLog,
@@ -23,52 +25,124 @@ import {
   PLATFORMS,
   send,
 } from '../support/hosts/application.js';
+import { openSqliteFile } from '../support/sqlite-file.js';
+import { newStore } from '../support/store.js';
 
-const OPTIONS: PlantsModuleOptions = {
-  repository: 'sqlite::memory:',
-  authentication: { tokens: ['token'] },
-  realm: 'the garden',
-};
+const OPTIONS: PlantsModuleOptions = { repository: 'sqlite::memory:', authentication: { tokens: ['token'] } };
+const PLANT = { id: 9007199254740993n, name: 'Monstera', tag: 'indoor' };
+const ANSWER = { name: 'Monstera', tag: 'indoor' };
 
-/** Has room for one plant. */
-class ShelfRepository extends PlantRepository {
-  readonly ids: bigint[] = [];
-  closed = 0;
+let app: Application | undefined;
 
-  override add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    if (this.ids.length > 0) throw new RepositoryUnavailableError('full');
-    this.ids.push(...batch.map(({ id }) => id));
-    return Promise.resolve(batch.map(() => 'created'));
-  }
-
-  override close(): Promise<void> {
-    this.closed += 1;
-    return Promise.resolve();
-  }
+/** Creates the application of a test. */
+async function newApp(...parameters: Parameters<typeof newApplication>): Promise<Application> {
+  return (app = await newApplication(...parameters));
 }
 
-describe('PlantsModule', () => {
-  let app: Application;
+function start(options: object = {}, logger = new HostLog()): Promise<Application> {
+  return newApp(PlantsModule.forRoot({ ...OPTIONS, ...options }), { logger });
+}
 
-  afterEach(() => app.close());
+afterEach(async () => {
+  await app?.close();
+  app = undefined;
+});
 
-  it('names the protected space as its option realm says', async () => {
-    app = await newApplication(PlantsModule.forRoot(OPTIONS));
+describe('The options of PlantsModule', () => {
+  @Injectable()
+  class GardenOptions implements PlantsOptionsFactory {
+    create(): PlantsModuleOptions {
+      return OPTIONS;
+    }
+  }
+  @Module({ providers: [GardenOptions], exports: [GardenOptions] })
+  class ConfigModule {}
 
-    expect(await send(app)).toMatchObject({ status: 200, challenge: null });
-    expect(await send(app, { token: null })).toMatchObject({ status: 400, challenge: 'Bearer realm="the garden"' });
+  it.each([
+    { from: 'useFactory', module: PlantsModule.forRootAsync({ useFactory: () => OPTIONS }) },
+    { from: 'useClass', module: PlantsModule.forRootAsync({ useClass: GardenOptions }) },
+    { from: 'useExisting', module: PlantsModule.forRootAsync({ imports: [ConfigModule], useExisting: GardenOptions }) },
+  ])('come from $from', async ({ module }) => {
+    const app = await newApp(module);
+
+    expect(await send(app)).toMatchObject({ status: 200, body: { name: 'Monstera' } });
   });
 
-  it('takes plain objects as repository and verifier, and lets the host inject them', async () => {
-    const repository = {
-      add: () => Promise.resolve<Outcome[]>(['created']),
-      close: () => Promise.resolve(),
-      // For health checks of the host alone.
-      check: () => Promise.reject(new Error('The host has not asked.')),
+  it('name the scope of tokens, the realm, and the limit of a body', async () => {
+    const verifier = { verify: (token: string): Principal => ({ name: 'host', scopes: [token] }) };
+    const app = await start({
+      authentication: { verifier },
+      scope: 'garden',
+      realm: 'the garden',
+      body: { limit: '1kb' },
+    });
+
+    expect(await send(app, { token: null })).toMatchObject({
+      body: { error: 401 },
+      challenge: 'Bearer realm="the garden"',
+    });
+    expect(await send(app, { token: 'another' })).toMatchObject({ body: { error: 403 } });
+    expect(await send(app, { token: 'garden', body: ' '.repeat(1_025) })).toMatchObject({ body: { error: 413 } });
+    expect(await send(app, { token: 'garden' })).toMatchObject({ status: 200, challenge: null });
+  });
+
+  it('leave authentication to the host with false', async () => {
+    const app = await start({ authentication: false });
+
+    expect(await send(app, { token: null })).toMatchObject({ status: 200, challenge: null });
+  });
+
+  it.each([
+    [{ repository: 'plants.db' }, /^OperatorError: .*sqlite: and a path, or with postgres:/],
+    [{ repository: 'postgres://u:secret@db.example.com/plants' }, /^OperatorError: .*must have sslmode, [^\n]+$/],
+    [{ scopes: 'plants:admin' }, /^TypeError: PlantsModule: there is no option scopes$/],
+  ])('end the start if they are wrong: %j', async (options, message) => {
+    expect(await start(options).catch(String)).toMatch(message);
+  });
+
+  it('bound the time in which a batch waits for a lock', async () => {
+    const store = await newStore();
+    const app = await start({ repository: store.url, database: { timeout: 100 } });
+    await app.init();
+    const other = openSqliteFile(store.url.replace('sqlite:', ''));
+    other.exec('BEGIN IMMEDIATE');
+    const began = performance.now();
+
+    expect(await send(app)).toMatchObject({ body: { error: 503 }, retryAfter: '1' });
+    // By default, it waits 5 s.
+    expect(performance.now() - began).toBeLessThan(4_500);
+    other.close();
+    await app.close();
+    await store.close();
+  });
+
+  it('bound the time in which a start waits for PostgreSQL, which the log tells', async () => {
+    const log = new HostLog();
+    const began = performance.now();
+    const options = { repository: 'postgres://u:p@127.0.0.1:1/plants', database: { startTimeout: 700 } };
+
+    await expect(start(options, log)).rejects.toThrow('connect ECONNREFUSED');
+    // By default, it waits 30 s.
+    expect(performance.now() - began).toBeLessThan(25_000);
+    expect(log.warnings).toEqual([expect.stringMatching(/^The start waits for the database: .+$/)]);
+  });
+});
+
+describe('A repository and a verifier of the host', () => {
+  /** Stores the first batch. */
+  function createRepository() {
+    const batches: number[] = [];
+    const add = (batch: readonly object[]): Promise<Outcome[]> => {
+      if (batches.length > 0) return Promise.reject(new RepositoryUnavailableError('The shelf is full.'));
+      batches.push(batch.length);
+      return Promise.resolve(batch.map(() => 'created'));
     };
-    const verifier: TokenVerifier = {
-      verify: (token) => (token === 'token' ? { name: 'host', scopes: 'all' } : undefined),
-    };
+    return { add, close: () => Promise.resolve() };
+  }
+
+  it('may be plain objects, which the host can inject', async () => {
+    const repository = createRepository();
+    const verifier = { verify: (): Principal => ({ name: 'host', scopes: 'all' }) };
     @Injectable()
     class Garden {
       constructor(
@@ -76,18 +150,30 @@ describe('PlantsModule', () => {
         readonly verifier: TokenVerifier,
       ) {}
     }
-    const plants = PlantsModule.forRoot({ repository, authentication: { verifier } });
-    @Module({ imports: [plants], providers: [Garden] })
+    @Module({ imports: [PlantsModule.forRoot({ repository, authentication: { verifier } })], providers: [Garden] })
     class HostModule {}
-    app = await newApplication(HostModule);
+    const app = await newApp(HostModule);
 
     expect(await send(app)).toMatchObject({ status: 200 });
-    expect(await send(app, { token: 'another' })).toMatchObject({ body: { error: 401 } });
+    expect(await send(app)).toMatchObject({ body: { error: 503 } });
     expect(app.get(Garden)).toEqual({ repository, verifier });
     await expect(app.get(PlantsService, { strict: false }).snapshot()).rejects.toThrow('no method snapshot');
   });
 
-  it("closes a host's repository after its last plant is stored, though Nest has called its destroy hook before", async () => {
+  it('of a wrong outcome gets error 500, and the log has the reason', async () => {
+    const log = new HostLog();
+    const app = await start(
+      { repository: { ...createRepository(), add: () => Promise.resolve(['ok' as Outcome]) } },
+      log,
+    );
+
+    expect(await send(app)).toMatchObject({ status: 400, body: { error: 500 } });
+    expect(log.errors).toEqual([
+      [expect.stringMatching(/failed: The repository must return an outcome/), expect.any(String), 'PlantStore'],
+    ]);
+  });
+
+  it('is closed once, after its last plant, though Nest has called its destroy hook before', async () => {
     const events = new EventEmitter();
     const seen: string[] = [];
     const note = (event: string): void => {
@@ -108,88 +194,103 @@ describe('PlantsModule', () => {
       },
       onModuleDestroy: () => note('onModuleDestroy'),
     };
-    app = await newApplication(PlantsModule.forRoot({ ...OPTIONS, repository }));
+    const app = await start({ repository });
     await app.init();
-    const created = app.get(PlantsService).create({ id: 1n, name: 'Monstera' });
+    const created = app.get(PlantsService).create(PLANT);
     await once(events, 'add');
     await app.close();
 
-    expect(await created).toEqual({ name: 'Monstera' });
+    expect(await created).toEqual(ANSWER);
     expect(seen).toEqual(['add', 'onModuleDestroy', 'added', 'close']);
-  });
-
-  it('uses the repository and the verifier of a host with its scope, and closes the repository once', async () => {
-    const repository = new ShelfRepository();
-    const verifier = { verify: (token: string): Principal => ({ name: 'host', scopes: [token] }) };
-    app = await newApplication(PlantsModule.forRoot({ repository, authentication: { verifier }, scope: 'garden' }));
-
-    expect((await send(app, { token: 'another-scope' })).body).toMatchObject({ error: 403 });
-    expect((await send(app, { token: 'garden' })).body).toEqual({ name: 'Monstera' });
-    expect((await send(app, { token: 'garden' })).body).toMatchObject({ error: 503 });
     await app.close();
-    await app.close();
-    expect(repository).toMatchObject({ ids: [1n], closed: 1 });
+    expect(seen.filter((event) => event === 'close')).toHaveLength(1);
+  });
+});
+
+describe('PlantsService of a host', () => {
+  let plants: PlantsService;
+
+  beforeEach(async () => {
+    plants = (await start()).get(PlantsService);
   });
 
-  it.each<{ returned: unknown }>([
-    { returned: ['ok'] },
-    { returned: [] },
-    { returned: Array(1) },
-    { returned: 'created' },
-    { returned: undefined },
-  ])('answers error 500 for %j instead of an outcome, logs the reason, and goes on', async ({ returned }) => {
-    const answers = [returned, ['created']];
-    const repository = new ShelfRepository();
-    repository.add = () => Promise.resolve(answers.shift() as readonly Outcome[]);
-    const log = new HostLog();
-    app = await newApplication(PlantsModule.forRoot({ ...OPTIONS, repository }), { logger: log });
+  it('creates plants as POST /plants does, also without a server, until the application closes', async () => {
+    const context = await NestFactory.createApplicationContext(PlantsModule.forRoot(OPTIONS), { logger: false });
+    const service = context.get(PlantsService);
 
-    expect(await send(app)).toMatchObject({ status: 400, body: { error: 500 } });
-    expect(log.errors).toEqual([
-      [expect.stringMatching(/failed: The repository must return an outcome/), expect.any(String), 'PlantStore'],
-    ]);
-    expect(await send(app)).toMatchObject({ status: 200 });
-  });
-
-  it("leaves authentication to the host's guard with authentication: false, and has a verifier that knows no token", async () => {
-    app = await newApplication(PlantsModule.forRoot({ ...OPTIONS, authentication: false }));
-
-    expect(await send(app, { token: null })).toMatchObject({ status: 200, challenge: null });
-    expect(app.get(TokenVerifier, { strict: false }).verify('token')).toBeUndefined();
+    expect(await service.create(PLANT)).toEqual(ANSWER);
+    expect(await service.create(PLANT)).toEqual(ANSWER);
+    await expect(service.create({ ...PLANT, name: 'Aloe' })).rejects.toMatchObject({ error: 409 });
+    await context.close();
+    await expect(service.create(PLANT)).rejects.toMatchObject({ name: 'ContractException', error: 503 });
   });
 
   it.each([
-    { status: 429, error: 429, message: /^There were / },
-    { status: 409, error: 400, message: /^The request was refused with status 409\.$/ },
-    { status: 402, error: 400, message: /^The request was refused with status 402\.$/ },
-  ])("answers $status of a host's guard with error $error, and keeps its Retry-After", async (row) => {
-    const { status, error, message } = row;
-    app = await newApplication(PlantsModule.forRoot(OPTIONS));
+    ...[null, undefined, 7, 'Monstera', [PLANT], {}, { ...PLANT, id: 1 }, { ...PLANT, tag: '\0' }, () => PLANT],
+    // A host can make one, and nothing has validated it.
+    Object.assign(new NewPlantDto(), { ...PLANT, id: 2n ** 63n }),
+  ])('refuses anything but a NewPlant with error 422: %p', async (value) => {
+    await expect(plants.create(value as typeof PLANT)).rejects.toMatchObject({ error: 422 });
+  });
+
+  it.each([
+    { count: 2_048, name: 'Monstera' },
+    { count: 64, name: 'x'.repeat(1_048_576) },
+  ])('lets $count plants wait for the store, and refuses further ones with error 503', async ({ count, name }) => {
+    const calls = Array.from({ length: count + 1 }, (_, id) => plants.create({ id: BigInt(id), name }));
+    const ends = await Promise.allSettled(calls);
+
+    expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(count);
+    expect(ends.at(-1)).toMatchObject({ reason: { error: 503 } });
+    expect(await plants.create({ id: BigInt(count), name })).toEqual({ name });
+  });
+});
+
+describe.each(PLATFORMS)('On %s', (platform) => {
+  /** Answers with the name of what was thrown. */
+  @Catch()
+  class NameFilter implements ExceptionFilter {
+    constructor(private readonly adapterHost: HttpAdapterHost) {}
+
+    catch({ name }: Error, host: ArgumentsHost): void {
+      this.adapterHost.httpAdapter.reply(host.switchToHttp().getResponse(), { thrown: name }, 418);
+    }
+  }
+
+  it('a test of the host replaces options, verifier and filter', async () => {
+    const unusable = PlantsModule.forRoot({ repository: 'sqlite:nowhere/at/all.db', authentication: { tokens: [''] } });
+    const verifier = {
+      verify: (token: string) => (token === 'of-the-test' ? { name: 'anyone', scopes: 'all' } : undefined),
+    };
+    const testing = await Test.createTestingModule({ imports: [unusable] })
+      .overrideProvider(PLANTS_OPTIONS)
+      .useValue(OPTIONS)
+      .overrideProvider(TokenVerifier)
+      .useValue(verifier)
+      .overrideFilter(ContractExceptionFilter)
+      .useClass(NameFilter)
+      .compile();
+    const app: Application = testing.createNestApplication(newAdapter(platform), { logger: false });
+
+    expect(await send(app, { token: 'of-the-test' })).toMatchObject({ status: 200 });
+    expect(await send(app, { token: null })).toMatchObject({ status: 418, body: { thrown: 'UnauthorizedException' } });
+    expect(await send(app, { token: 'of-the-test', body: '{}' })).toMatchObject({
+      status: 418,
+      body: { thrown: 'ContractException' },
+    });
+    await app.close();
+  });
+
+  it("a refusal of a host's guard gets the contract's form, and keeps its Retry-After", async () => {
+    const app = await newApp(PlantsModule.forRoot(OPTIONS), { adapter: newAdapter(platform) });
+    const { httpAdapter } = app.get(HttpAdapterHost);
     app.useGlobalGuards({
       canActivate(context) {
-        context.switchToHttp().getResponse<ServerResponse>().setHeader('Retry-After', '7');
-        throw new HttpException('The gardener says no.', status);
+        httpAdapter.setHeader(context.switchToHttp().getResponse<ServerResponse>(), 'Retry-After', '7');
+        throw new HttpException('The gardener says no.', 429);
       },
     });
 
-    expect(await send(app)).toMatchObject({
-      status: 400,
-      retryAfter: '7',
-      body: { error, message: expect.stringMatching(message) as unknown },
-    });
-  });
-
-  it.each(PLATFORMS)('refuses two Authorization headers on %s', async (platform) => {
-    app = await newApplication(PlantsModule.forRoot(OPTIONS), { adapter: newAdapter(platform) });
-    await app.listen(0, '127.0.0.1');
-    const { port } = app.getHttpServer().address() as AddressInfo;
-    const tokens = ['Authorization', 'Bearer token', 'authorization', 'Bearer no'];
-    const headers = ['Host', 'plants', 'Content-Type', 'application/json', ...tokens];
-    const outgoing = request({ port, host: '127.0.0.1', method: 'POST', path: '/plants', headers }).end(
-      JSON.stringify(MONSTERA),
-    );
-    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
-
-    expect(await json(answer)).toMatchObject({ error: 401 });
+    expect(await send(app)).toMatchObject({ status: 400, retryAfter: '7', body: { error: 429 } });
   });
 });

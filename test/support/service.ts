@@ -12,6 +12,8 @@ import { newStore, type Row, type Store } from './store.js';
 
 /** The application of the program in this process, on a free port, with its own database. */
 export interface Service {
+  /** For supertest. */
+  readonly server: Server;
   readonly port: number;
   /** {base_url}, without a trailing slash. */
   readonly url: string;
@@ -77,6 +79,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   await app.listen(0, '127.0.0.1');
   const { port } = server.address() as AddressInfo;
   return {
+    server,
     port,
     url: `${options.certificate ? 'https' : 'http'}://127.0.0.1:${port}${basePath}`,
     store,

@@ -1,15 +1,11 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import ts from 'typescript';
 import { NodeProcess, type Variables } from '../node-process.js';
 import type { Host } from './host.js';
 import { ROOT } from '../root.js';
-
-/** No host has these tools, and some refer to dependencies of the repository. */
-const OVERRIDES_OF_TOOLS = { 'openapi-typescript': undefined };
 
 /** The example of a host in this repository. */
 export const EXAMPLE = join(ROOT, 'examples/host/main.ts');
@@ -54,10 +50,7 @@ export class Installation {
   readonly #processes: NodeProcess[] = [];
 
   constructor(readonly system: ModuleSystem) {
-    // The repository has other versions of some packages than those that Nest asks for, see CONTRIBUTING.md.
-    const { overrides } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { overrides: object };
-    const manifest = { name: 'host', private: true, type: system, overrides: { ...overrides, ...OVERRIDES_OF_TOOLS } };
-    writeFileSync(join(this.directory, 'package.json'), JSON.stringify(manifest));
+    writeFileSync(join(this.directory, 'package.json'), JSON.stringify({ name: 'host', private: true, type: system }));
   }
 
   /** The manifest of the package. */
@@ -81,16 +74,6 @@ export class Installation {
       mkdirSync(dirname(link), { recursive: true });
       symlinkSync(join(ROOT, 'node_modules', name), link, 'junction');
     }
-  }
-
-  /** Installs packages with npm, and returns all that it prints. */
-  async npmInstall(variables: Variables, packages: readonly string[]): Promise<string> {
-    const npm = ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...packages];
-    const { stdout, stderr } = await promisify(execFile)('npm', npm, {
-      cwd: this.directory,
-      env: { PATH: process.env.PATH, HOME: this.directory, ...variables },
-    });
-    return stdout + stderr;
   }
 
   /** Starts these applications in one process, and returns it. */
@@ -192,14 +175,8 @@ export class PackedPackage {
 
   /** Installs the package in a new host with these dependencies. */
   install(system: ModuleSystem, own: readonly string[] = FRAMEWORKS): Installation {
-    const installation = this.host(system);
-    installation.link(this.tarball, own);
-    return installation;
-  }
-
-  /** Returns a new host without the package. */
-  host(system: ModuleSystem): Installation {
     const installation = new Installation(system);
+    installation.link(this.tarball, own);
     this.#installations.push(installation);
     return installation;
   }
