@@ -1,4 +1,4 @@
-import { type Bytes, converse, type RawAnswer } from './raw-client.js';
+import type { RawAnswer } from './raw-client.js';
 
 export const CLOSE = { connection: 'close' };
 export const KEEP_ALIVE = { connection: 'keep-alive' };
@@ -54,16 +54,4 @@ export function expectRefusal(
   };
   const body = { error, message: expect.stringMatching(/^\S.*\.$/) as unknown };
   expectAnswer(answer, '400 Bad Request', { ...headersOf[error], ...headers }, method === 'HEAD' ? undefined : body);
-}
-
-/** Sends packets on a connection of their own, and expects one refusal, after which the connection ends in order. */
-export async function expectOneRefusal(
-  port: number,
-  packets: Bytes | readonly Bytes[],
-  error: number,
-  headers: Record<string, string> = {},
-  method?: string,
-): Promise<void> {
-  const [answer] = await converse(port, packets, { method });
-  expectRefusal(answer, error, headers, method);
 }

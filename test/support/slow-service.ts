@@ -1,5 +1,4 @@
 import { type Principal, TokenVerifier } from '../../src/auth/token-verifier.js';
-import { ContractException } from '../../src/contract/contract.exception.js';
 import type { ServerLimits } from '../../src/http/public-server.js';
 import { TOKEN } from './client.js';
 import { expectPlant, expectRefusal, KEEP_ALIVE } from './http-answers.js';
@@ -12,10 +11,6 @@ const SLOW_TOKEN = 'a-slow-token';
 /** The parts of a request whose answer waits. */
 export const SLOW = { authorization: [`Authorization: Bearer ${SLOW_TOKEN}`] };
 
-/** The parts of a request whose token lacks the scope, and of one whose identity provider is away. */
-export const WITHOUT_SCOPE = { authorization: ['Authorization: Bearer a-token-without-the-scope'] };
-export const UNVERIFIABLE = { authorization: ['Authorization: Bearer an-unverifiable-token'] };
-
 /** Accepts TOKEN immediately, and the slow token once `open` is called. */
 class SlowVerifier extends TokenVerifier {
   open: () => void = () => undefined;
@@ -26,8 +21,6 @@ class SlowVerifier extends TokenVerifier {
   }
 
   override async verify(token: string): Promise<Principal | undefined> {
-    if (token === 'a-token-without-the-scope') return { name: 'reader', scopes: [] };
-    if (token === 'an-unverifiable-token') throw new ContractException(503);
     if (token === SLOW_TOKEN) await this.#opened;
     else if (token !== TOKEN) return undefined;
     return { name: 'tests', scopes: 'all' };
