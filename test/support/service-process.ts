@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { MAIN } from './command.js';
 import { childrenOf, type LaunchOptions, NodeProcess, type Variables } from './node-process.js';
 
@@ -30,12 +29,6 @@ export class ServiceProcess extends NodeProcess {
     return childrenOf(this.pid ?? 0);
   }
 
-  /** Returns the peak resident set in bytes. */
-  peakResident(): number {
-    const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.pid}/status`, 'utf8')) ?? [];
-    return Number(kilobytes) * 1_024;
-  }
-
   get lines(): string[] {
     return this.stdout.split('\n').slice(0, -1);
   }
@@ -48,12 +41,4 @@ export class ServiceProcess extends NodeProcess {
   releaseOutput(): void {
     this.child.stdout.resume();
   }
-}
-
-/** Returns the resident set that the management listener at this URL shows, in bytes. */
-export async function residentOf(management: string): Promise<number> {
-  // A connection that the listener has closed as idle meanwhile would fail.
-  const headers = { Connection: 'close' };
-  const response = await fetch(`${management}/metrics`, { headers, signal: AbortSignal.timeout(60_000) });
-  return Number(/^process_resident_memory_bytes (\S+)$/m.exec(await response.text())?.[1]);
 }
