@@ -64,7 +64,7 @@ describe('A fault for longer than STORE_TIMEOUT under 32 clients', () => {
 
     const workload = await runFaults('the table is locked', [url], async (running) => {
       await other.query(LOCK);
-      await refusals(running, 150);
+      await refusals(running, 64);
       await other.query('ROLLBACK');
     });
 
@@ -83,7 +83,7 @@ describe('A fault for longer than STORE_TIMEOUT under 32 clients', () => {
 
     const workload = await runFaults('commits wait', [url], (running) =>
       withoutStandby(async () => {
-        await refusals(running, 300);
+        await refusals(running, 200);
         const found = await server.query(`SELECT FROM pg_stat_activity WHERE usename = '${role}'`);
         // Those of the commits that wait, and none that is refused.
         expect(found.length).toBeLessThanOrEqual(4);

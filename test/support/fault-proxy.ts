@@ -27,8 +27,6 @@ export class FaultProxy {
   hits = 0;
   /** Bytes that the server has sent. */
   passed = 0;
-  /** Connections that were refused. */
-  refused = 0;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
@@ -68,7 +66,6 @@ export class FaultProxy {
     this.#keep(client);
     if (this.fault === 'refuse') {
       client.destroy();
-      this.refused += 1;
       return;
     }
     const server = this.#keep(connect(this.upstream));

@@ -71,9 +71,9 @@ export class PostgresServer {
   }
 
   /** Creates a database, and returns its URL. */
-  async createDatabase(options = ''): Promise<string> {
+  async createDatabase(): Promise<string> {
     const name = `plants_${(this.#databases += 1)}`;
-    await this.query(`CREATE DATABASE ${name} ${options}`);
+    await this.query(`CREATE DATABASE ${name}`);
     return this.url(name);
   }
 
