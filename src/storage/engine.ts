@@ -12,6 +12,8 @@ export interface DatabaseOptions {
   readonly onWait?: (reason: string) => void;
 }
 
+export const DATABASE_DEFAULTS: DatabaseOptions = { timeout: 5_000, startTimeout: 30_000 };
+
 /** The functions of an engine for one database. They throw an OperatorError, whose message is one line for the operator. */
 export interface Engine {
   /** Opens a store, creates what does not exist yet, and brings its schema up to date. */

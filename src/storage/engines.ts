@@ -6,12 +6,8 @@ import {
   type PostgresUrl,
   SSL_MODE_RULE,
 } from './database-url.js';
-import type { DatabaseOptions, Engine } from './engine.js';
+import { DATABASE_DEFAULTS, type DatabaseOptions, type Engine } from './engine.js';
 import type { PlantRepository } from './plant-repository.js';
-
-export type { DatabaseOptions } from './engine.js';
-
-export const DATABASE_DEFAULTS: DatabaseOptions = { timeout: 5_000, startTimeout: 30_000 };
 
 /**
  * Opens the store that a URL names: see `Engine.open`.

@@ -1,6 +1,7 @@
 /** What is particular to the repository and the schema on PostgreSQL; plant-repository.spec.ts has what both engines promise. */
 import pg from 'pg';
-import { DATABASE_DEFAULTS, engineOf, openRepository } from '../../src/storage/engines.js';
+import { DATABASE_DEFAULTS } from '../../src/storage/engine.js';
+import { engineOf, openRepository } from '../../src/storage/engines.js';
 import { type PlantRepository, RepositoryUnavailableError } from '../../src/storage/plant-repository.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
 import { nameOf } from '../support/postgres-history.js';
