@@ -165,11 +165,14 @@ describe('A provider', () => {
       const before = fetches();
       provider.reply = () => reply;
       jest.advanceTimersByTime(SECOND);
-      const strangers = Array.from({ length: 200 }, (_, kid) => accepts(forge(`${kid}`)));
+      const strangers = ['a', 'b', 'c', 'd'].map(async (stranger) => {
+        for (let attempt = 0; attempt < 20; attempt += 1) {
+          expect(await accepts(forge(`${stranger}-${attempt}`))).toBe(answer);
+        }
+      });
       for (const token of known) expect(await accepts(token)).toBe(true);
-      const answers = new Set(await Promise.all(strangers));
+      await Promise.all(strangers);
 
-      expect(answers).toEqual(new Set([answer]));
       expect(fetches() - before).toBe(1);
     },
   );
