@@ -15,8 +15,8 @@ describe('The text of a token file', () => {
     const tokens = [{ name: 'first' }, { name: '2nd', expires }].map((token) => ({ ...token, digest }));
     const lines = tokens.map(formatToken);
 
-    expect(lines).toEqual([`first sha256:${HEX}`, `2nd sha256:${HEX} 2030-01-01T00:00:00.250Z`]);
-    expect(parseTokens(`# ours\r\n\n \t# theirs\n\t${lines.join('\r\n')}`, 'tokens')).toEqual(tokens);
+    expect(lines).toEqual([`first sha256:${HEX}\n`, `2nd sha256:${HEX} 2030-01-01T00:00:00.250Z\n`]);
+    expect(parseTokens(`# ours\r\n\n \t# theirs\n\t${lines.join('\r\n').trimEnd()}`, 'tokens')).toEqual(tokens);
     expect(parseTokens(`ci\t sha256:${HEX.toUpperCase()}`, 'tokens')).toEqual([{ name: 'ci', digest }]);
     for (const none of ['# none\n', '', '\n']) expect(parseTokens(none, 'tokens')).toEqual([]);
   });
@@ -56,7 +56,7 @@ describe('A token file', () => {
 
   it('loses all tokens of a name, and no other line', () => {
     const expired = formatToken({ name: 'first', digest, expires: new Date(0) });
-    writeFileSync(file, `${expired}\nFirst sha256:${HEX}\n\nfirst sha256:${HEX}\n`);
+    writeFileSync(file, `${expired}First sha256:${HEX}\n\nfirst sha256:${HEX}\n`);
 
     removeTokens(file, 'first');
 

@@ -43,10 +43,10 @@ function parseLine(line: string): StaticToken | undefined {
   return expires && { name, digest, expires };
 }
 
-/** Returns the line of a token file for a token, without the end of the line. */
+/** Returns the line of a token file for a token, with its line feed. */
 export function formatToken({ name, digest, expires }: StaticToken): string {
-  const line = `${name} sha256:${Buffer.from(digest).toString('hex')}`;
-  return expires === undefined ? line : `${line} ${formatInstant(expires)}`;
+  const expiry = expires === undefined ? '' : ` ${formatInstant(expires)}`;
+  return `${name} sha256:${Buffer.from(digest).toString('hex')}${expiry}\n`;
 }
 
 /** Parses an instant in UTC such as 2030-01-01T00:00:00Z; returns undefined for any other text. */
@@ -70,7 +70,7 @@ function formatInstant(instant: Date): string {
 export function createTokenFile(file: string, token: StaticToken): boolean {
   const isCreated = write(file, () => {
     makeDirectory(dirname(file));
-    return createFile(file, lineOf(token));
+    return createFile(file, formatToken(token));
   });
   if (!isCreated) return false;
   try {
@@ -98,11 +98,7 @@ export function addToken(file: string, token: StaticToken): void {
     throw new OperatorError(`${token.name} already has a token: choose another name, or revoke it first`);
   }
   const endOfLine = text === '' || text.endsWith('\n') ? '' : '\n';
-  write(file, () => appendToFile(file, `${endOfLine}${lineOf(token)}`));
-}
-
-function lineOf(token: StaticToken): string {
-  return `${formatToken(token)}\n`;
+  write(file, () => appendToFile(file, `${endOfLine}${formatToken(token)}`));
 }
 
 /**

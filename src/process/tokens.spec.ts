@@ -50,7 +50,7 @@ describe('The tokens of a service', () => {
   ])('with $variables are $valid alone', ({ variables, valid }) => {
     const named = join(directory, 'named');
     for (const [path, token] of Object.entries({ [named]: 'of-the-file', [file]: 'of-the-default' })) {
-      writeFileSync(path, `${formatToken({ name: 'ci', digest: digestToken(token) })}\n`, { mode: 0o600 });
+      writeFileSync(path, formatToken({ name: 'ci', digest: digestToken(token) }), { mode: 0o600 });
     }
     const tokens = openTokens(
       configure('ACCESS_TOKENS_FILE' in variables ? { ...variables, ACCESS_TOKENS_FILE: named } : variables),

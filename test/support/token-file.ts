@@ -4,9 +4,9 @@ import { formatToken } from '../../src/auth/token-file.js';
 import { ask } from './raw-client.js';
 import { until } from './until.js';
 
-/** Returns a line of a token file, with its line feed. */
+/** Returns a line of a token file. */
 export function line(name: string, token: string, expires?: Date): string {
-  return `${formatToken({ name, digest: digestToken(token), expires })}\n`;
+  return formatToken({ name, digest: digestToken(token), expires });
 }
 
 /** Replaces a token file atomically, as editors and the command `token` do. */
