@@ -79,7 +79,6 @@ export const ERROR_TABLE = {
 /** A number of the error table. */
 export type ErrorNumber = keyof typeof ERROR_TABLE;
 
-/** @param number the status of a host's exception, which may also be a text */
-export function isErrorNumber(number: unknown): number is ErrorNumber {
-  return typeof number === 'number' && number in ERROR_TABLE;
+export function isErrorNumber(number: number): number is ErrorNumber {
+  return number in ERROR_TABLE;
 }

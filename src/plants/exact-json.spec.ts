@@ -18,40 +18,24 @@ function byRatio(text: string): bigint | undefined {
 }
 
 describe('exactInteger', () => {
+  // test/plants.e2e-spec.ts has more.
   it.each([
-    { text: '7', value: 7n },
-    { text: '-0', value: 0n },
-    { text: '9007199254740993', value: 9007199254740993n },
-    { text: '9999999999999999999', value: 9999999999999999999n },
-    { text: '7001.0', value: 7001n },
-    { text: '-9007199254740991.0', value: -9007199254740991n },
-    { text: '7.00000000000000000000', value: 7n },
-    { text: '7e3', value: 7000n },
-    { text: '-7.5E+3', value: -7500n },
-    { text: '70e-1', value: 7n },
-    { text: '0e400', value: 0n },
-    { text: '9.00719925474099e15', value: 9007199254740990n },
-  ])('reads $text as $value', ({ text, value }) => {
+    ['9999999999999999999', 9999999999999999999n],
+    ['-9007199254740991.0', -9007199254740991n],
+    ['7.00000000000000000000', 7n],
+    ['-7.5E+3', -7500n],
+    ['70e-1', 7n],
+    ['0e400', 0n],
+    ['9.00719925474099e15', 9007199254740990n],
+    ['1e-1', undefined],
+    ['10000000000000000000', undefined],
+    ['9007199254740992.0', undefined],
+    ['9.007199254740992e15', undefined],
+    ['"7"', undefined],
+    ['0x7', undefined],
+    ['', undefined],
+  ])('reads %s as %p', (text, value) => {
     expect(exactInteger(text)).toBe(value);
-  });
-
-  it.each([
-    ['is no integer', '1.5'],
-    ['is no integer', '1e-1'],
-    ['underflows to 0', '1e-400'],
-    ['overflows', '1e400'],
-    ['has 20 digits', '10000000000000000000'],
-    ['is 1 as a double', '0.99999999999999999'],
-    ['is an integer as a double', '4503599627370496.1'],
-    ['may have been rounded', '9007199254740992.0'],
-    ['may have been rounded', '9007199254740993.0'],
-    ['may have been rounded', '4.873214862074862e+18'],
-    ['may have been rounded', '9.007199254740992e15'],
-    ['is no number', '"7"'],
-    ['is no number of JSON', '0x7'],
-    ['is no number of JSON', ''],
-  ])('refuses a text that %s: %s', (_reason, text) => {
-    expect(exactInteger(text)).toBeUndefined();
   });
 
   it('reads no number as another one', () => {

@@ -202,19 +202,14 @@ describe.each(PLATFORMS)("The module's guard on a host's own routes, on %s,", (p
     expect(await send(app, { method: 'GET', ...request })).toMatchObject(answer);
   });
 
-  it.each<{ what: string; token: string | null; query?: string }>([
-    { what: 'a valid token', token: 'gardener' },
-    { what: 'a malformed token', token: '"x"' },
-    { what: 'a blank token in the query', token: null, query: '?access_token=%20' },
-    { what: 'a valid token in the query', token: null, query: '?access_token=gardener' },
-    { what: 'no token', token: null },
-  ])('is the only one that the strategy works for: another guard refuses $what', async ({ token, query = '' }) => {
-    expect(await send(app, { method: 'GET', path: `/strategy${query}`, token })).toMatchObject({ status: 401 });
+  // Without the guard, the strategy finds no verifier.
+  it.each(['/strategy', '/strategy?access_token=gardener'])('is the only one for its strategy: %s', async (path) => {
+    expect(await send(app, { method: 'GET', path, token: 'gardener' })).toMatchObject({ status: 401 });
   });
 });
 
 describe("The module's guard with authentication: false", () => {
-  it.each(['/sheds', '/sheds/named'])('passes every request, without a principal: %s', async (path) => {
+  it('passes every request, without a principal', async () => {
     @Module({
       imports: [PlantsModule.forRoot({ repository: 'sqlite::memory:', authentication: false })],
       controllers: [ShedsController],
@@ -222,8 +217,10 @@ describe("The module's guard with authentication: false", () => {
     class OpenModule {}
     const app = await newApplication(OpenModule);
 
-    expect(await send(app, { method: 'GET', path, token: null })).toMatchObject({ status: 200 });
-    expect((await send(app, { method: 'GET', path, token: 'gardener' })).body).toEqual({});
+    for (const token of [null, 'gardener']) {
+      const { status, body } = await send(app, { method: 'GET', path: '/sheds', token });
+      expect([status, body]).toEqual([200, {}]);
+    }
     await app.close();
   });
 });

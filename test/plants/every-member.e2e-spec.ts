@@ -88,33 +88,22 @@ describe('Every member of a NewPlant', () => {
     expect(lossesIn('the store', await read(service.store.url))).toEqual([]);
   });
 
-  it.each(['ndjson', 'csv'])('is in an export as %s, and comes back with an import', async (format) => {
+  it.each(['ndjson', 'csv'])('comes back from an export as %s with an import', async (format) => {
     const { stdout } = await directory.run('export', ['--format', format], { DATABASE_URL: service.store.url });
-    const copy = { DATABASE_URL: 'sqlite:copy.db' };
+    const imported = await directory.run('import', ['--format', format], { DATABASE_URL: 'sqlite:copy.db' }, stdout);
     // Without a status 0, the failure shows what the import says.
-    expect(await directory.run('import', ['--format', format], copy, stdout)).toMatchObject({
-      status: 0,
-      stderr: expect.stringContaining('1 created') as string,
-    });
+    expect(imported).toMatchObject({ status: 0, stderr: expect.stringContaining('1 created') as string });
 
     expect(lossesIn('an export or its import', await read(`sqlite:${directory.file('copy.db')}`))).toEqual([]);
   });
 
-  it('is in the digest of verify', async () => {
-    const { stdout } = await directory.run('export', [], { DATABASE_URL: service.store.url });
-    const copy = { DATABASE_URL: 'sqlite:copy.db' };
-    await directory.run('import', [], copy, stdout);
-    const digest = await directory.run('verify', ['--json'], { DATABASE_URL: service.store.url });
+  it.each(OF_PLANT)('changes the digest of verify: %s', async (name) => {
+    const verify = () => directory.run('verify', ['--json'], { DATABASE_URL: service.store.url });
+    const before = await verify();
+    await service.store.query(`UPDATE plants SET ${name} = ?`, otherValue(name) as string);
+    const after = await verify();
 
-    expect(await directory.run('verify', ['--json'], copy)).toEqual(digest);
-    const database = directory.openDatabase('copy.db');
-    const losses: string[] = [];
-    for (const name of OF_PLANT) {
-      database.all(`UPDATE plants SET ${name} = ?`, otherValue(name) as string);
-      const { stdout: changed } = await directory.run('verify', ['--json'], copy);
-      if (changed === digest.stdout) losses.push(`${name} is lost in the digest`);
-      database.all(`UPDATE plants SET ${name} = ?`, COMPLETE[name] as string);
-    }
-    expect(losses).toEqual([]);
+    expect([before.status, after.status]).toEqual([0, 0]);
+    expect(after.stdout).not.toBe(before.stdout);
   });
 });

@@ -1,6 +1,6 @@
 import { validateSync } from 'class-validator';
 import fc from 'fast-check';
-import { PlantDto, toNewPlant, ValidNewPlant } from './plant.dto.js';
+import { PlantDto } from './plant.dto.js';
 
 /** Any UTF-16 code units, so that surrogates are often unpaired. */
 const units = fc.oneof(
@@ -21,19 +21,5 @@ describe('A name', () => {
       fc.property(fc.string({ unit: units }), (text) => isName(text) === (isInUtf8(text) && !text.includes('\0'))),
       { numRuns: 5_000 },
     );
-  });
-});
-
-describe('toNewPlant', () => {
-  it('takes the fields of a NewPlant alone, and makes a plant that counts as valid', () => {
-    const plant = toNewPlant({ id: 7n, name: 'Monstera', tag: undefined, colour: 'green' });
-
-    expect(plant).toBeInstanceOf(ValidNewPlant);
-    expect(plant).toEqual({ id: 7n, name: 'Monstera', tag: undefined });
-    expect(plant).not.toHaveProperty('colour');
-  });
-
-  it.each([2n ** 63n, -(2n ** 63n) - 1n, 7, '7', null])('refuses the id %p', (id) => {
-    expect(() => toNewPlant({ id, name: 'Monstera' })).toThrow(/^id must be an integer/);
   });
 });
