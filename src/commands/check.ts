@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/load-configuration.js';
 import { findWarnings } from '../config/warnings.js';
+import { openCertificate } from '../process/certificate-files.js';
+import { openTokens } from '../process/tokens.js';
 import { engineOf } from '../storage/engines.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './command-line.js';
 
@@ -18,9 +20,6 @@ export function configure(command: Command): void {
 async function run(options: ReportOptions): Promise<void> {
   const configuration = loadConfiguration();
   for (const warning of findWarnings()) process.stderr.write(`warning: ${warning}\n`);
-  // Loaded here, because TLS takes longer to load than the help.
-  const { openCertificate } = await import('../process/certificate-files.js');
-  const { openTokens } = await import('../process/tokens.js');
   const tokens = openTokens(configuration);
   const certificate = openCertificate(configuration);
   certificate?.assertValid();

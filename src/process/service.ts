@@ -1,4 +1,3 @@
-import 'reflect-metadata';
 import type { Server } from 'node:https';
 import { Logger } from '@nestjs/common';
 import { TokenFileVerifier } from '../auth/token-file-verifier.js';

@@ -106,18 +106,6 @@ describe('A start that fails', () => {
       complaint: /MANAGEMENT_HOST and MANAGEMENT_PORT: cannot listen \(listen EADDRINUSE: .+/,
     },
     {
-      what: 'its address is that of another machine',
-      variables: () => ({ HOST: '192.0.2.1' }),
-      status: 1,
-      complaint: /HOST and PORT: cannot listen \(listen EADDRNOTAVAIL: .+/,
-    },
-    {
-      what: 'its host is unknown',
-      variables: () => ({ HOST: 'plants.invalid' }),
-      status: 1,
-      complaint: /HOST and PORT: cannot listen \(getaddrinfo .+ plants\.invalid\): .+/,
-    },
-    {
       what: 'the token file is missing',
       variables: () => ({ ACCESS_TOKENS_FILE: 'missing' }),
       status: 2,
