@@ -1,20 +1,17 @@
 /**
- * Runs nginx and Caddy in front of the service, with their files in deploy/. Run it with npm run test:proxies: it needs
- * both programs.
+ * Behind nginx and Caddy with their files in deploy/, clients get the answers of the contract, also from the proxy itself. Run
+ * it with npm run test:proxies: it needs both programs.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readPem } from '../support/certificates.js';
-import { message, plant } from '../support/http-messages.js';
+import { message, type Parts } from '../support/http-messages.js';
 import { occupyPort } from '../support/ports.js';
 import { RawClient } from '../support/raw-client.js';
 import { ServiceDirectory, type Started, WITH_TOKEN } from '../support/service-directory.js';
 import { ROOT } from '../support/root.js';
-
-/** Replacements of texts in a configuration file, each of which must be there. */
-type Edits = Readonly<Record<string, string>>;
 
 interface Answer {
   readonly status: number;
@@ -25,30 +22,23 @@ interface Answer {
 const LAST = ['Connection: close'];
 const LONG = 'a'.repeat(40_000);
 
-const directory = ServiceDirectory.ofEachTest();
+let directory: ServiceDirectory;
 let started: Started;
 let proxy: ChildProcess;
 let port: number;
 
-beforeEach(async () => {
-  started = await directory.start({ ...WITH_TOKEN, TRUST_PROXY: 'loopback', BODY_LIMIT: '10kb' });
+beforeAll(async () => {
   // The configuration of a proxy cannot ask for any free port: this one was free a moment ago.
   const occupied = await occupyPort();
   port = occupied.port;
   occupied.free();
-  directory.write('plant-store.crt', readPem('first.crt'));
-  directory.write('plant-store.key', readPem('first.key'));
 });
 
-afterEach(async () => {
-  if (proxy.kill()) await once(proxy, 'close');
-});
-
-async function startNginx(edits: Edits = {}): Promise<void> {
+async function startNginx(): Promise<void> {
   install('nginx.conf', 'plant-store.conf', {
     'listen 443 ': `listen 127.0.0.1:${port} `,
     '/etc/nginx/plant-store': directory.file('plant-store'),
-    ...edits,
+    'proxy_read_timeout 45s': 'proxy_read_timeout 1s',
   });
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${name};`);
   // The worker writes large bodies to the directory of the test.
@@ -61,18 +51,18 @@ async function startNginx(edits: Edits = {}): Promise<void> {
   await launch('start worker process ', 'nginx', '-p', directory.path, '-e', 'stderr', '-c', 'nginx.conf');
 }
 
-async function startCaddy(edits: Edits = {}): Promise<void> {
+async function startCaddy(): Promise<void> {
   install('Caddyfile', 'Caddyfile', {
     auto_https: 'admin off\nauto_https',
     'plants.example {': `https://localhost:${port} {\ntls plant-store.crt plant-store.key\n`,
     '\n:443 {': `\n:${port} {`,
-    ...edits,
+    'response_header_timeout 45s': 'response_header_timeout 1s',
   });
   await launch('serving initial configuration', 'caddy', 'run', '--config', 'Caddyfile', '--adapter', 'caddyfile');
 }
 
-/** Copies a file of deploy/ with these changes. */
-function install(source: string, target: string, edits: Edits): void {
+/** Copies a file of deploy/ with these texts replaced, each of which must be there. */
+function install(source: string, target: string, edits: Readonly<Record<string, string>>): void {
   let text = readFileSync(join(ROOT, 'deploy', source), 'utf8');
   for (const [from, to] of Object.entries({ '127.0.0.1:3000': new URL(started.url).host, ...edits })) {
     if (!text.includes(from)) throw new Error(`${source} does not have "${from}"`);
@@ -98,9 +88,8 @@ async function launch(expected: string, program: string, ...parameters: readonly
 }
 
 /** Sends these bytes over TLS, or in clear text, from an address of its own, and returns the answer. */
-async function send(bytes: string, { plainly = false } = {}): Promise<Answer> {
-  const url = `${plainly ? 'http' : 'https'}://localhost:${port}`;
-  const client = await RawClient.open(url, { family: 4, localAddress: '127.0.0.2' });
+async function send(bytes: string, scheme: 'https' | 'http' = 'https'): Promise<Answer> {
+  const client = await RawClient.open(`${scheme}://localhost:${port}`, { family: 4, localAddress: '127.0.0.2' });
   client.socket.write(bytes, 'latin1');
   // The proxy may reset the connection after its answer.
   await client.closed;
@@ -111,7 +100,7 @@ async function send(bytes: string, { plainly = false } = {}): Promise<Answer> {
   return { status: Number(status), headers, body: JSON.parse(body) as unknown };
 }
 
-function request(parts: Parameters<typeof message>[0] = {}): string {
+function request(parts: Parts = {}): string {
   return message({ host: ['Host: localhost'], more: LAST, ...parts });
 }
 
@@ -131,113 +120,81 @@ function expectRefusal(answer: Answer, error: number): void {
   expect(answer.body).toEqual({ error, message: expect.stringMatching(/^\S.*\.$/) as unknown });
 }
 
-describe.each([
-  ['nginx', startNginx, { 'proxy_read_timeout 45s': 'proxy_read_timeout 1s' }],
-  ['Caddy', startCaddy, { 'response_header_timeout 45s': 'response_header_timeout 1s' }],
-])('%s', (_name, start, impatient) => {
-  it('passes plants to the service over TLS', async () => {
-    await start();
+type Row = [error: number, what: string, bytes: string];
 
-    expect(await send(request())).toMatchObject({ status: 200, body: { name: 'Plant 1' } });
-    expect(directory.names()).toEqual(['Plant 1']);
+const OF_NGINX: Row[] = [
+  [400, 'garbage', 'garbage\r\n\r\n'],
+  [400, 'no Host', 'POST /plants HTTP/1.1\r\n\r\n'],
+  [400, 'an unknown transfer coding', request({ framing: ['Transfer-Encoding: gzip'] })],
+  [431, 'too long a URL', request({ line: `POST /plants?${LONG} HTTP/1.1` })],
+  [405, 'TRACE', request({ line: 'TRACE /plants HTTP/1.1' })],
+  [400, 'CONNECT', request({ line: 'CONNECT localhost:80 HTTP/1.1' })],
+];
+const OF_CADDY: Row[] = [
+  [401, 'no token, before its body is sent', request({ authorization: [], framing: ['Content-Length: 9'], body: '' })],
+  [400, 'another host', request({ host: ['Host: elsewhere'] })],
+];
+
+describe.each([
+  ['nginx', startNginx, OF_NGINX],
+  ['Caddy', startCaddy, OF_CADDY],
+])('%s', (name, start, rows) => {
+  beforeAll(async () => {
+    directory = new ServiceDirectory();
+    started = await directory.start({ ...WITH_TOKEN, TRUST_PROXY: 'loopback', BODY_LIMIT: '10kb' });
+    directory.write('plant-store.crt', readPem('first.crt'));
+    directory.write('plant-store.key', readPem('first.key'));
+    await start();
   });
 
-  it("tells the service the client's address, and not one that the client forged", async () => {
-    await start();
-    await send(request({ more: [...LAST, 'X-Forwarded-For: 192.0.2.1'] }));
+  afterAll(async () => {
+    if (proxy.kill()) await once(proxy, 'close');
+    await directory.remove();
+  });
 
+  it("passes plants over TLS, with the client's address, and not one that the client forged", async () => {
+    const answer = await send(request({ more: [...LAST, 'X-Forwarded-For: 192.0.2.1'] }));
+
+    expect(answer).toMatchObject({ status: 200, body: { name: 'Plant 1' } });
+    expect(directory.names()).toEqual(['Plant 1']);
     expect(await started.service.printed(/"address":"([^"]+)","message":"request"/)).toBe('127.0.0.2');
   });
 
-  it.each<[number, string, Parameters<typeof message>[0]]>([
-    [401, 'no token', { authorization: [], body: 'a'.repeat(500_000) }],
-    [404, 'another path', { line: 'POST /elsewhere HTTP/1.1' }],
-    [404, 'a path of the error pages', { line: 'POST /nginx-error/503 HTTP/1.1' }],
-    [405, 'another method', { line: 'GET /plants HTTP/1.1' }],
-    [413, 'too large a body', { body: 'a'.repeat(3_000_000) }],
-    [422, 'a body that is not a NewPlant', { body: '{}' }],
-    [431, 'too large a header', { more: [...LAST, `X: ${LONG}`] }],
-  ])('answers with error %i to %s', async (error, _what, parts) => {
-    await start();
-
-    expectRefusal(await send(request(parts)), error);
-  });
-
-  it('answers with error 503 while the service does not run', async () => {
-    await start();
-    await started.service.stop();
-
-    expectRefusal(await send(request()), 503);
-  });
-
-  it('answers with error 503 if the service does not answer in time', async () => {
-    await start(impatient);
-    started.service.signal('SIGSTOP');
-
-    expectRefusal(await send(request()), 503);
-  });
-});
-
-describe('nginx', () => {
-  it('answers the requests that follow refused uploads on the same connection', async () => {
-    await startNginx();
-    const client = await RawClient.open(`https://localhost:${port}`, { family: 4 });
-    const upload = request({ more: [], authorization: [], body: 'a'.repeat(500_000) });
-
-    for (let count = 0; count < 40; count += 1) {
-      expect(await client.ask(upload)).toBe(401);
-      expect(await client.ask(request({ more: [] }))).toBe(200);
-    }
-    client.socket.destroy();
-  });
-
-  it.each([
-    ['garbage', 'garbage\r\n\r\n', 400],
-    ['no Host', 'POST /plants HTTP/1.1\r\n\r\n', 400],
-    ['an unknown version', request({ line: 'POST /plants HTTP/3.1' }), 400],
-    ['an unknown transfer coding', request({ framing: ['Transfer-Encoding: gzip'] }), 400],
-    ['too long a URL', request({ line: `POST /plants?${LONG} HTTP/1.1` }), 431],
-    ['TRACE', request({ line: 'TRACE /plants HTTP/1.1' }), 405],
-    ['CONNECT', request({ line: 'CONNECT localhost:80 HTTP/1.1' }), 400],
-  ])('answers by itself to %s', async (_what, bytes, error) => {
-    await startNginx();
-
+  it.each<Row>([
+    [401, 'no token', request({ authorization: [], body: 'a'.repeat(500_000) })],
+    [404, 'another path', request({ line: 'POST /elsewhere HTTP/1.1' })],
+    [404, 'a path of the error pages', request({ line: 'POST /nginx-error/503 HTTP/1.1' })],
+    [405, 'another method', request({ line: 'GET /plants HTTP/1.1' })],
+    [413, 'too large a body', request({ body: 'a'.repeat(3_000_000) })],
+    [422, 'a body that is not a NewPlant', request({ body: '{}' })],
+    [431, 'too large a header', request({ more: [...LAST, `X: ${LONG}`] })],
+    ...rows,
+  ])('answers with error %i to %s', async (error, _what, bytes) => {
     expectRefusal(await send(bytes), error);
   });
 
-  it('answers with error 400 to plain HTTP', async () => {
-    await startNginx();
+  if (name === 'nginx') {
+    it('answers with error 400 to plain HTTP', async () => {
+      expectRefusal(await send(request(), 'http'), 400);
+    });
 
-    expectRefusal(await send(request(), { plainly: true }), 400);
-  });
+    it('answers the requests that follow refused uploads on the same connection', async () => {
+      const client = await RawClient.open(`https://localhost:${port}`, { family: 4 });
+      const upload = request({ more: [], authorization: [], body: 'a'.repeat(500_000) });
 
-  it('answers with error 413 above a limit of its own', async () => {
-    await startNginx({ 'client_max_body_size 1m': 'client_max_body_size 20' });
+      for (let count = 0; count < 40; count += 1) {
+        expect(await client.ask(upload)).toBe(401);
+        expect(await client.ask(request({ more: [] }))).toBe(200);
+      }
+      client.socket.destroy();
+    });
+  }
 
-    expectRefusal(await send(request({ body: plant(1) })), 413);
-  });
-});
+  it('answers with error 503 while the service does not answer in time, and does not run', async () => {
+    started.service.signal('SIGSTOP');
+    expectRefusal(await send(request()), 503);
 
-describe('Caddy', () => {
-  it.each<[number, string, Parameters<typeof message>[0]]>([
-    [401, 'no token, before its body is sent', { authorization: [], framing: ['Content-Length: 3000000'], body: '' }],
-    [401, 'no token, with a large body', { authorization: [], body: 'a'.repeat(3_000_000) }],
-    [408, 'a body that does not arrive', { framing: ['Content-Length: 1000'] }],
-  ])('answers with error %i to %s', async (error, _what, parts) => {
-    await startCaddy();
-
-    expectRefusal(await send(request(parts)), error);
-  });
-
-  it('answers with error 400 to another host', async () => {
-    await startCaddy();
-
-    expectRefusal(await send(request({ host: ['Host: elsewhere'] })), 400);
-  });
-
-  it('answers with error 413 where it refuses a size itself', async () => {
-    await startCaddy({ '\treverse_proxy': '\terror * 413\n\treverse_proxy' });
-
-    expectRefusal(await send(request({ body: plant(1) })), 413);
+    await started.service.stop('SIGKILL');
+    expectRefusal(await send(request()), 503);
   });
 });
