@@ -2,9 +2,10 @@
 import { TOKEN } from '../support/client.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { chunkedMessage, HEAD, message, plant } from '../support/http-messages.js';
-import { openRequest, RawClient, refusesConnections } from '../support/raw-client.js';
+import { openRequest, RawClient } from '../support/raw-client.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
+import { until } from '../support/until.js';
 import { Workload } from '../support/workload.js';
 
 const directory = ServiceDirectory.ofEachTest();
@@ -14,6 +15,15 @@ let url: string;
 /** Starts the service of a test. */
 async function start(variables: Variables = {}): Promise<void> {
   ({ service, url } = await directory.start({ ...WITH_TOKEN, ...variables }));
+}
+
+/** Waits until the service refuses connections. */
+function connectionsAreRefused(): Promise<void> {
+  return until('connections are refused', async () => {
+    const client = await RawClient.open(url).catch(() => undefined);
+    client?.socket.destroy();
+    return client === undefined;
+  });
 }
 
 describe('SIGTERM', () => {
@@ -26,7 +36,7 @@ describe('SIGTERM', () => {
     await service.printed(/("path":"\/plants","statusCode":200)/);
 
     service.signal('SIGTERM');
-    await refusesConnections(url);
+    await connectionsAreRefused();
     client.socket.resume();
     await client.closed;
 
@@ -39,7 +49,7 @@ describe('SIGTERM', () => {
     const client = await openRequest(url);
 
     service.signal('SIGINT');
-    await refusesConnections(url);
+    await connectionsAreRefused();
     service.signal('SIGINT');
     client.socket.write(plant(1));
     await client.closed;

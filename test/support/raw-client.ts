@@ -230,15 +230,6 @@ export async function openRequest(url: string): Promise<RawClient> {
   return client;
 }
 
-/** Waits until the service refuses connections. */
-export function refusesConnections(url: string): Promise<void> {
-  return until('connections are refused', async () => {
-    const client = await RawClient.open(url).catch(() => undefined);
-    client?.socket.destroy();
-    return client === undefined;
-  });
-}
-
 /** Sends the packets, returns the expected number of answers, and hangs up; more bytes and a reset are errors. */
 export async function converse(
   port: number,
