@@ -29,8 +29,6 @@ export interface Service {
 interface ServiceOptions {
   readonly basePath?: string;
   readonly bodyLimit?: number;
-  /** The scope that tokens must have. */
-  readonly scope?: string;
   readonly limits?: Partial<ServerLimits>;
   readonly verifier?: TokenVerifier;
   readonly origins?: ReadonlySet<string>;
@@ -65,7 +63,6 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
         verifier: options.verifier ?? new StaticTokens([{ name: 'tests', digest: digestToken(TOKEN) }]),
       },
       ...(options.bodyLimit && { body: { limit: options.bodyLimit } }),
-      ...(options.scope && { scope: options.scope }),
     },
     http: {
       limits: { request: 30_000, keepAlive: 72_000, connections: 2_000, ...options.limits },
