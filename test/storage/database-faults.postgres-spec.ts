@@ -83,7 +83,7 @@ describe('A fault for longer than STORE_TIMEOUT under 32 clients', () => {
 
     const workload = await runFaults('commits wait', [url], (running) =>
       withoutStandby(async () => {
-        await refusals(running, 200);
+        await refusals(running, 160);
         const found = await server.query(`SELECT FROM pg_stat_activity WHERE usename = '${role}'`);
         // Those of the commits that wait, and none that is refused.
         expect(found.length).toBeLessThanOrEqual(4);

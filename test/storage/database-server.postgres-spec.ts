@@ -4,7 +4,7 @@ import pg from 'pg';
 import type { DatabaseOptions } from '../../src/storage/engine.js';
 import { openRepository } from '../../src/storage/engines.js';
 import { type PlantRepository, RepositoryUnavailableError } from '../../src/storage/plant-repository.js';
-import { FaultProxy } from '../support/fault-proxy.js';
+import { FaultProxy } from './fault-proxy.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
 import { expectKeptPromises, nameOf, runFaults } from '../support/postgres-history.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
@@ -37,13 +37,20 @@ async function startSome(count: number, url: string): Promise<string[]> {
   return services.map((service) => service.url);
 }
 
-describe('Five services that start together on an empty database', () => {
-  it('all start, and break no promise when they contend for the same ids', async () => {
-    const urls = await startSome(5, database);
+describe('Five repositories that open together on an empty database', () => {
+  it('all open, and create one plant of those that they add with the same id', async () => {
+    const repositories = await Promise.all(Array.from({ length: 5 }, () => openRepository(database)));
+    const ids = Array.from({ length: 1_000 }, (_, index) => BigInt(index));
 
-    const workload = await runFaults('5 services', urls, () => Promise.resolve());
+    const outcomes = await Promise.all(
+      repositories.map((repository, index) => repository.add(ids.map((id) => ({ id, name: `plant of ${index}` })))),
+    );
 
-    await expectKeptPromises(workload, server, database, [409]);
+    for (const id of ids) {
+      const ofId = outcomes.map((ofRepository) => ofRepository[Number(id)]);
+      expect(ofId.sort()).toEqual(['conflict', 'conflict', 'conflict', 'conflict', 'created']);
+    }
+    await Promise.all(repositories.map((repository) => repository.close()));
   });
 });
 
@@ -245,6 +252,11 @@ describe('A start', () => {
     expect(`${service.stderr}${service.stdout}`).not.toMatch(/ss-word/);
   });
 
+  beforeAll(async () => {
+    await server.query(`CREATE ROLE guest LOGIN PASSWORD '${decodeURIComponent(PASSWORD)}'`);
+    await server.query("CREATE DATABASE latin1 ENCODING 'LATIN1' TEMPLATE template0");
+  });
+
   it.each<[what: string, change: Partial<URL>, reason: string]>([
     [
       'the password is wrong',
@@ -261,10 +273,6 @@ describe('A start', () => {
     ['its encoding is not UTF-8', { pathname: 'latin1' }, "it is in LATIN1; create it with ENCODING 'UTF8'"],
     ['the server does not offer TLS', { search: '?sslmode=require' }, '; check sslmode and sslrootcert'],
   ])('ends at once with one line when %s', async (_, change, reason) => {
-    await server.query(`
-      DROP ROLE IF EXISTS guest; CREATE ROLE guest LOGIN PASSWORD '${decodeURIComponent(PASSWORD)}'`);
-    await server.query('DROP DATABASE IF EXISTS latin1');
-    await server.query("CREATE DATABASE latin1 ENCODING 'LATIN1' TEMPLATE template0");
     const { href } = Object.assign(new URL(proxy.url(database)), change);
     const onWait = jest.fn();
 
