@@ -9,7 +9,7 @@ import { openRequest } from '../support/raw-client.js';
 import { Paper } from '../support/paper.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
-import { line, put } from '../support/token-file.js';
+import { line } from '../support/token-file.js';
 
 let directory: ServiceDirectory;
 let service: ServiceProcess;
@@ -113,32 +113,23 @@ describe('GET /metrics', () => {
   });
 });
 
-describe('While another process locks the store', () => {
-  /** The reason, as SQLite and the service tell it. */
-  const REASON = /^the database cannot be used: database is locked/;
+it('While another process locks the store, GET /health/ready and the log say why, and the service is not ready', async () => {
+  const before = directory.rows();
+  expect(await value('plant_store_ready')).toBe(1);
+  const other = directory.openDatabase();
+  other.exec('BEGIN EXCLUSIVE');
 
-  it('GET /health/ready answers 503 with the reason, the log and the metrics have it, and /health/live answers 200', async () => {
-    const before = directory.rows();
-    expect(await value('plant_store_ready')).toBe(1);
-    const other = directory.openDatabase();
-    other.exec('BEGIN EXCLUSIVE');
+  // The reason, as SQLite and the service tell it.
+  const message = expect.stringMatching(/^the database cannot be used: database is locked/) as unknown;
+  expect(await readiness(503)).toMatchObject({ error: { service: { status: 'down', message } } });
+  expect(await value('plant_store_ready')).toBe(0);
+  expect(await get('/health/live')).toMatchObject({ status: 200, type: 'application/json; charset=utf-8' });
+  other.close();
 
-    expect(await readiness(503)).toMatchObject({
-      error: { service: { status: 'down', message: expect.stringMatching(REASON) as unknown } },
-    });
-    expect(await value('plant_store_ready')).toBe(0);
-    expect(await get('/health/live')).toMatchObject({ status: 200, type: 'application/json; charset=utf-8' });
-    other.close();
-
-    expect(await readiness(200)).toMatchObject({ status: 'ok', details: { service: { status: 'up' } }, error: {} });
-    expect(await value('plant_store_ready')).toBe(1);
-    await service.printed(/(Health Check has failed)/);
-    const lines = service.lines.map((line) => JSON.parse(line) as { level: string; message: string });
-    expect(lines.filter(({ message }) => message.startsWith('Health Check'))).toMatchObject([
-      { level: 'error', message: expect.stringContaining('database is locked') as unknown },
-    ]);
-    expect(directory.rows()).toEqual(before);
-  });
+  expect(await readiness(200)).toMatchObject({ status: 'ok', details: { service: { status: 'up' } }, error: {} });
+  expect(await value('plant_store_ready')).toBe(1);
+  expect(await service.printed(/"level":"error".*(Health Check has failed.*)/)).toContain('database is locked');
+  expect(directory.rows()).toEqual(before);
 });
 
 it('GET /openapi.json is contract/openapi.yaml, with the address of the public port', async () => {
@@ -171,32 +162,21 @@ describe('A service that stops', () => {
   });
 });
 
-it('A service with expiry times has in its metrics the time to the expiry of the certificate and of the next token, also when these change', async () => {
+it('The metrics have the time to the expiry of the certificate, and of the next of the valid tokens', async () => {
   const days = (count: number): Date => new Date(Date.now() + count * 86_400_000);
   const tokens = [
-    line('later', 'a', days(30)),
     line('next', 'b', days(7)),
     line('latest', 'c', days(60)),
     line('old', 'd', days(-1)),
     line('no', 'e'),
   ];
-  ({ service, management } = await directory.startManaged({
+  ({ management } = await directory.startManaged({
     ...installCertificate(directory, 'expired'),
     ACCESS_TOKENS_FILE: directory.write('tokens', tokens.join('')),
   }));
 
-  const expectExpiryOf = async (pair: 'expired' | 'first'): Promise<void> => {
-    const { validTo } = new X509Certificate(readPem(`${pair}.crt`));
-    const left = (Date.parse(validTo) - Date.now()) / 1_000;
-    expect(Math.abs((await value('plant_store_certificate_expiry_seconds')) - left)).toBeLessThan(600);
-  };
-  await expectExpiryOf('expired');
+  const { validTo } = new X509Certificate(readPem('expired.crt'));
+  const left = (Date.parse(validTo) - Date.now()) / 1_000;
+  expect(Math.abs((await value('plant_store_certificate_expiry_seconds')) - left)).toBeLessThan(600);
   expect(Math.abs((await value('plant_store_token_expiry_seconds')) - 7 * 86_400)).toBeLessThan(600);
-
-  installCertificate(directory, 'first');
-  await service.printed(/(The certificate has changed)/);
-  await expectExpiryOf('first');
-  put(directory.file('tokens'), line('no', 'e'));
-  await service.printed(/(number of tokens now: \d)/);
-  expect(await value('plant_store_token_expiry_seconds')).toBeNaN();
 });
