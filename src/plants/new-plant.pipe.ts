@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { createParamDecorator, type ExecutionContext, Injectable, Logger, type PipeTransform } from '@nestjs/common';
 import { ContractException } from '../contract/contract.exception.js';
 import { nodeRequest } from '../node-request.js';
+import { GroupCommit } from '../storage/group-commit.js';
 import type { NewPlantDto } from './dto/plant.dto.js';
 import { parseNewPlant } from './parse-new-plant.js';
 import { assertHeaders, BodyReader } from './read-body.js';
@@ -39,8 +40,11 @@ export class NewPlantPipe implements PipeTransform<LazyContext, Promise<NewPlant
   readonly #bodies: BodyReader;
   #hasLoggedParser = false;
 
-  constructor(private readonly options: ResolvedOptions) {
-    this.#bodies = new BodyReader(options.bodyLimit);
+  constructor(
+    private readonly options: ResolvedOptions,
+    groupCommit: GroupCommit,
+  ) {
+    this.#bodies = new BodyReader(options.bodyLimit, groupCommit);
   }
 
   /** @throws {ContractException} like `assertHeaders`, 500, like `BodyReader`, like `parseNewPlant`, in this order */

@@ -19,8 +19,12 @@ function begin(reader: BodyReader, headers: IncomingHttpHeaders) {
 
 describe('A BodyReader', () => {
   let reader: BodyReader;
+  let groupCommit: { waitingLength: number };
 
-  beforeEach(() => (reader = new BodyReader(40 * MIB)));
+  beforeEach(() => {
+    groupCommit = { waitingLength: 0 };
+    reader = new BodyReader(40 * MIB, groupCommit);
+  });
 
   it('reads many chunks', async () => {
     const { request, body } = begin(reader, CHUNKED);
@@ -30,7 +34,7 @@ describe('A BodyReader', () => {
     expect(Buffer.from(await body).toString()).toBe(texts.join(''));
   });
 
-  it('has room for declared lengths of 64 MiB together, and for others when these are read', async () => {
+  it('has room for 64 MiB of declared lengths and waiting plants together, and for others when these are read', async () => {
     const [first, second] = [begin(reader, ofLength(40 * MIB)), begin(reader, ofLength(24 * MIB))];
     await expect(begin(reader, ofLength(1)).body).rejects.toMatchObject({ error: 503 });
     first.request.push(null);
@@ -38,6 +42,8 @@ describe('A BodyReader', () => {
     await expect(Promise.all([first.body, second.body])).rejects.toMatchObject({ error: 400 });
 
     const { request, body } = begin(reader, ofLength(40 * MIB));
+    groupCommit.waitingLength = 25 * MIB;
+    await expect(begin(reader, ofLength(1)).body).rejects.toMatchObject({ error: 503 });
     request.push('{}');
     request.push(null);
     expect(Buffer.from(await body).toString()).toBe('{}');
@@ -56,14 +62,14 @@ describe('A BodyReader', () => {
   });
 
   it('has room for one body of any limit', async () => {
-    const { request, body } = begin(new BodyReader(255 * MIB), ofLength(255 * MIB));
+    const { request, body } = begin(new BodyReader(255 * MIB, groupCommit), ofLength(255 * MIB));
     request.push(null);
 
     await expect(body).resolves.toHaveLength(0);
   });
 
   it('refuses a body of unknown length beyond the limit with error 413', async () => {
-    const { request, body } = begin(new BodyReader(5), CHUNKED);
+    const { request, body } = begin(new BodyReader(5, groupCommit), CHUNKED);
     request.push('too long');
 
     await expect(body).rejects.toThrow(

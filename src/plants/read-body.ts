@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { ContractException } from '../contract/contract.exception.js';
+import type { GroupCommit } from '../storage/group-commit.js';
 
-/** Maximum bytes of all bodies that are read at one time: 64 MiB. */
+/** Maximum bytes of all bodies that are being read, and of the plants that wait for the store: 64 MiB. */
 const MAX_BYTES = 67_108_864;
 
 /** Bytes of the first buffer for a chunked body. */
@@ -49,14 +50,20 @@ function bodyTooLarge(limit: number): ContractException {
 
 /**
  * Reads the bodies of requests. A body counts with its declared length or, if it has none, with what has arrived of it.
- * Without the limit of all bodies together, clients with large plants would fill the memory.
+ * Without the limit for all together, clients with large plants would fill the memory.
  */
 export class BodyReader {
   readonly #maxBytes: number;
   #bytes = 0;
 
-  /** @param limit maximum bytes of one body */
-  constructor(private readonly limit: number) {
+  /**
+   * @param limit maximum bytes of one body
+   * @param groupCommit has the plants that wait
+   */
+  constructor(
+    private readonly limit: number,
+    private readonly groupCommit: Pick<GroupCommit, 'waitingLength'>,
+  ) {
     // A single body has room, however large it may be.
     this.#maxBytes = Math.max(MAX_BYTES, limit);
   }
@@ -72,7 +79,7 @@ export class BodyReader {
     const length = declaredLength(headers);
     let counted = 0;
     const count = (bytes: number): void => {
-      if (this.#bytes + bytes > this.#maxBytes) throw new ContractException(503);
+      if (this.#bytes + this.groupCommit.waitingLength + bytes > this.#maxBytes) throw new ContractException(503);
       this.#bytes += bytes;
       counted += bytes;
     };

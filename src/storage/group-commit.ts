@@ -17,9 +17,6 @@ const BATCH_SIZE = 1_024;
 /** Plants that wait before `isFull` is true: two batches. */
 const MAX_WAITING = 2_048;
 
-/** UTF-16 units of texts that wait before `isFull` is true: clients with large plants would fill the memory. */
-const MAX_WAITING_LENGTH = 67_108_864;
-
 /** A batch with texts of this many UTF-16 units takes no further plant, because a driver holds several copies of them. */
 const BATCH_LENGTH = 262_144;
 
@@ -51,8 +48,7 @@ interface Call {
 export class GroupCommit {
   readonly #logger = new Logger('PlantStore');
   readonly #queue: Call[] = [];
-  /** The sum of the lengths of the plants in the queue. */
-  #queueLength = 0;
+  #waitingLength = 0;
   /** Ends when the queue is empty. */
   #running: Promise<void> | undefined;
   /** Why the store takes no plants, as it was logged last; undefined while it takes some. */
@@ -87,7 +83,7 @@ export class GroupCommit {
   add(plant: StoredPlant): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       this.#queue.push({ plant, resolve, reject });
-      this.#queueLength += lengthOf(plant);
+      this.#waitingLength += lengthOf(plant);
       this.#running ??= this.#run();
     });
   }
@@ -97,9 +93,14 @@ export class GroupCommit {
     return this.#queue.length;
   }
 
+  /** The sum of the lengths of the plants that wait for their batch. */
+  get waitingLength(): number {
+    return this.#waitingLength;
+  }
+
   /** True if no more plants of clients should wait. */
   get isFull(): boolean {
-    return this.#queue.length >= MAX_WAITING || this.#queueLength >= MAX_WAITING_LENGTH;
+    return this.#queue.length >= MAX_WAITING;
   }
 
   /** Resolves when no plant waits any more. */
@@ -116,7 +117,7 @@ export class GroupCommit {
       size += 1;
       length += lengthOf(plant);
     }
-    this.#queueLength -= length;
+    this.#waitingLength -= length;
     return this.#queue.splice(0, size);
   }
 

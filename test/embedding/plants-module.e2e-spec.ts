@@ -233,16 +233,13 @@ describe('PlantsService of a host', () => {
     await expect(plants.create(value as typeof PLANT)).rejects.toMatchObject({ error: 422 });
   });
 
-  it.each([
-    { count: 2_048, name: 'Monstera' },
-    { count: 64, name: 'x'.repeat(1_048_576) },
-  ])('lets $count plants wait for the store, and refuses further ones with error 503', async ({ count, name }) => {
-    const calls = Array.from({ length: count + 1 }, (_, id) => plants.create({ id: BigInt(id), name }));
+  it('lets 2,048 plants wait for the store, and refuses further ones with error 503', async () => {
+    const calls = Array.from({ length: 2_049 }, (_, id) => plants.create({ id: BigInt(id), name: 'Monstera' }));
     const ends = await Promise.allSettled(calls);
 
-    expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(count);
+    expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(2_048);
     expect(ends.at(-1)).toMatchObject({ reason: { error: 503 } });
-    expect(await plants.create({ id: BigInt(count), name })).toEqual({ name });
+    expect(await plants.create({ id: 2_048n, name: 'Monstera' })).toEqual({ name: 'Monstera' });
   });
 });
 
