@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { Command, CommanderError } from 'commander';
 import { EXIT_STATUS, type ExitStatus, OperatorError } from './operator-error.js';
 import { explainWriteError } from './files/file-errors.js';
+import { onSignals } from './process/signals.js';
 import { readVersion } from './process/version.js';
 import { RepositoryUnavailableError } from './storage/plant-repository.js';
 import { withoutCredentials } from './operator-text.js';
@@ -36,8 +37,8 @@ async function run([name = 'start', ...parameters]: readonly string[]): Promise<
   // Only the user of the program can read the files that it creates.
   process.umask(0o077);
   process.stderr.on('error', () => undefined);
-  // The service stops in order, and goes on without the reader of its log.
-  if (name !== 'start') endEarly();
+  if (name === 'start') prepareService();
+  else prepareCommand();
   const program = new Command('plant-store')
     .description('A service that stores plants, and the commands to operate it. DATABASE_URL names the store.')
     .version(readVersion(), '--version', 'print the version')
@@ -57,8 +58,14 @@ async function run([name = 'start', ...parameters]: readonly string[]): Promise<
   await program.parseAsync([name, ...parameters], { from: 'user' });
 }
 
-/** Ends a command at a signal, or when its output has no reader. What it has to remove, it removes at the event `exit`. */
-function endEarly(): void {
+/** Lets the service go on without the reader of its log. Until it serves, a signal ends it, and there is nothing to reload. */
+function prepareService(): void {
+  process.stdout.on('error', () => undefined);
+  onSignals({ stop: () => process.exit(EXIT_STATUS.done), reload: () => undefined });
+}
+
+/** Lets a command end at a signal, and when its output has no reader. At the event `exit`, it removes what is unfinished. */
+function prepareCommand(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(EXIT_STATUS.interrupted));
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     // A reader such as head has read enough.

@@ -20,7 +20,7 @@ interface Reactions {
 let reactions: Reactions | undefined;
 let latest: { readonly signal: NodeJS.Signals; readonly at: number } | undefined;
 
-/** Sets what the service does at signals from now on: commands/start.ts sets the first reactions, service.ts the others. */
+/** Sets what the service does at signals from now on: main.ts sets the first reactions, and service.ts others. */
 export function onSignals(next: Reactions): void {
   // These listeners stay: without one, a signal would kill the process.
   if (reactions === undefined) for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, react);
