@@ -15,7 +15,7 @@ const ROOMS = {
   http: ['auth', 'contract', 'plants'],
   plants: ['auth', 'contract', 'storage'],
   auth: ['contract', 'files'],
-  storage: ['contract', 'files'],
+  storage: ['files'],
   contract: [],
   files: [],
 };
