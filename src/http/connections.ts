@@ -72,16 +72,7 @@ export class Connections {
 
 /** Returns the refusal for an error of the input; undefined for other errors. */
 function refusalFor({ code = '' }: InputError): ContractException | undefined {
-  switch (code) {
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new ContractException(408);
-    case 'HPE_HEADER_OVERFLOW':
-      return new ContractException(431);
-    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return new ContractException(413, 'The chunk extensions of the body are too large: send none.');
-    case 'HPE_INVALID_EOF_STATE':
-      return new ContractException(400, 'The request ended before it was complete.');
-    default:
-      return code.startsWith('HPE_') ? new ContractException(400) : undefined;
-  }
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new ContractException(408);
+  if (code === 'HPE_HEADER_OVERFLOW') return new ContractException(431);
+  return code.startsWith('HPE_') ? new ContractException(400) : undefined;
 }
