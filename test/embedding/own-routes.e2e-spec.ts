@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import {
   type ArgumentsHost,
   Catch,
@@ -138,6 +141,7 @@ describe.each(PLATFORMS)("The module's guard on a host's own routes, on %s,", (p
 
   beforeAll(async () => {
     app = await newApplication(GardenModule, { adapter: newAdapter(platform) });
+    await app.listen(0, '127.0.0.1');
   });
 
   afterAll(() => app.close());
@@ -181,6 +185,16 @@ describe.each(PLATFORMS)("The module's guard on a host's own routes, on %s,", (p
     ],
   ])('%s', async (_what, path, token, answer) => {
     expect(await send(app, { method: 'GET', path: `/sheds${path}`, token })).toMatchObject(answer);
+  });
+
+  it('refuses two Authorization headers, of which Node keeps the first', async () => {
+    const { port } = app.getHttpServer().address() as AddressInfo;
+    const headers = ['Host', 'garden', 'Authorization', 'Bearer gardener', 'authorization', 'Bearer another'];
+    const outgoing = request({ port, host: '127.0.0.1', path: '/sheds', headers }).end();
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+    answer.resume();
+
+    expect(answer.statusCode).toBe(401);
   });
 
   // Without the guard, the strategy finds no verifier.
