@@ -80,6 +80,7 @@ describe('A bearer token (RFC 6750)', () => {
     ['no header', undefined, CHALLENGE, 'missing', undefined],
     ['Basic, as from a netrc', 'Basic dGVzdHM6', CHALLENGE, 'malformed', 'the scheme is Basic, required: Bearer'],
     ['the token alone', 'a-token-of-somebody', CHALLENGE, 'malformed', required],
+    ['two tokens without their scheme', 'a-token-of-somebody another', CHALLENGE, 'malformed', required],
     ['two tokens', `Bearer ${TOKEN} ${TOKEN}`, INVALID, 'malformed', required],
     ['other characters', 'Bearer "writer', INVALID, 'malformed', 'no token has such characters'],
     ['an unknown token', 'Bearer -._~+/=', INVALID, 'unknown', undefined],

@@ -102,6 +102,17 @@ describe('An access token', () => {
     expect(await verifier.verify(forged)).toEqual({ refused: 'invalid', detail: 'signature verification failed' });
   });
 
+  it('is verified once in many requests, because that takes as long as a create', async () => {
+    const verifications = jest.spyOn(crypto.subtle, 'verify');
+    const token = await provider.sign();
+    for (let request = 0; request < 3; request += 1) {
+      expect(await verifier.verify(token)).toMatchObject({ name: 'ci' });
+    }
+
+    expect(verifications).toHaveBeenCalledTimes(1);
+    verifications.mockRestore();
+  });
+
   it('expires also while it is remembered', async () => {
     const token = await provider.sign();
     expect(await verifier.verify(token)).toMatchObject({ name: 'ci' });
