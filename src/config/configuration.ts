@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { dirname, join } from 'node:path';
 import { Transform } from 'class-transformer';
-import { IsIn, IsInt, Matches, Max, Min, ValidateIf } from 'class-validator';
+import { IsIn, Matches } from 'class-validator';
 import { JWT_TYPES, type JwtType } from '../auth/access-token.js';
 import { DEFAULT_SCOPE, isBearerToken, isScope } from '../auth/token-verifier.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/resolve-options.js';
@@ -16,7 +16,7 @@ import {
   mustBe,
   Passes,
   ReadBy,
-  readNumber,
+  readPortOrOff,
   Time,
   WholeNumber,
 } from './rules.js';
@@ -26,7 +26,6 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
 const LOGGED_REQUESTS = ['all', 'failed'] as const;
 
 const HOST = mustBe('a host name or an IP address without a port or zone, for example 0.0.0.0');
-const MANAGEMENT_PORT = mustBe('off, or a number from 0 to 65535, for example 8080');
 
 /** Matches a path without the segments `.` and `..`, as in /a/../b, which clients resolve before they send a path. */
 const BASE_PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)*$/;
@@ -106,11 +105,7 @@ export class Configuration {
   @Passes(isHost, HOST)
   readonly managementHost: string = '127.0.0.1';
 
-  @Transform(({ value }) => (value === 'off' ? 'off' : readNumber(value as string)))
-  @ValidateIf(({ managementPort }: Configuration) => managementPort !== 'off')
-  @IsInt(MANAGEMENT_PORT)
-  @Min(0, MANAGEMENT_PORT)
-  @Max(65_535, MANAGEMENT_PORT)
+  @ReadBy(readPortOrOff, 'off, or a number from 0 to 65535, for example 8080')
   readonly managementPort: number | 'off' = 3001;
 
   @Matches(/\S/, mustBe('the path of a file, for example /etc/plants/tls.crt'))

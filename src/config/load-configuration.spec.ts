@@ -115,6 +115,8 @@ describe('A warning', () => {
 
   it.each([
     ['ACCESS_TOKENS=one', 0o644, 1],
+    ['DATABASE_URL=postgres://plants@localhost/plants', 0o644, 1],
+    ['DATABASE_URL=sqlite:plants.db', 0o644, 0],
     ['ACCESS_TOKENS=one', 0o640, 0],
     ['BASE_PATH=/v1', 0o644, 0],
   ])('says that other users can read the secrets in .env: %s, mode %d, warnings: %d', (text, mode, count) => {

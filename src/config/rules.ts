@@ -57,8 +57,15 @@ function both(...decorators: readonly PropertyDecorator[]): PropertyDecorator {
 }
 
 /** Reads decimal digits; `Number` would also read blanks, as 0. */
-export function readNumber(text: string): number {
+function readNumber(text: string): number {
   return /^\d+$/.test(text) ? Number(text) : NaN;
+}
+
+/** Reads a port or the word off; returns undefined for any other text. */
+export function readPortOrOff(text: string): number | 'off' | undefined {
+  const port = readNumber(text);
+  if (port <= 65_535) return port;
+  return text === 'off' ? text : undefined;
 }
 
 function readTime(text: string): number {
