@@ -51,7 +51,7 @@ describe(`SIGKILL, ${KILLS} times, under ${CLIENTS} clients (SEED=${SEED})`, () 
       while (listening.size < count) await start();
       for (let kills = 0; kills < KILLS; kills += 1) {
         // A random number of operations later, the services may be doing anything.
-        await workload.operations(workload.history.length + 1 + Math.floor(random() * 2_000));
+        await workload.operations(workload.history.length + 1 + Math.floor(random() * 1_000));
         const [killed] = listening.keys();
         if (killed === undefined) throw new Error('No service listens.');
         listening.delete(killed);
