@@ -149,4 +149,12 @@ describe.each(PLATFORMS)('On %s', (platform) => {
 
     await expectBodyRead('/garden/plants');
   });
+
+  it.each([{}, { exclude: ['plants'] }])('with this line for a prefix with %j, needed or not, too', async (options) => {
+    const path = 'exclude' in options ? '/plants' : '/api/plants';
+    await create();
+    app.setGlobalPrefix('api', options).use(path, unparsedBody());
+
+    await expectBodyRead(path);
+  });
 });

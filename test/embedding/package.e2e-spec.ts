@@ -12,12 +12,12 @@ import { readPlants } from '../support/sqlite-file.js';
 // The packed package in hosts: test/deploy/image.e2e-spec.ts runs the program that it has, too.
 
 const plantStore = new PackedPackage();
+const installations = { module: plantStore.install('module'), commonjs: plantStore.install('commonjs') };
 
 afterAll(() => plantStore.remove());
 
 describe('The package', () => {
-  const installation = plantStore.install('module');
-  const commonJs = plantStore.install('commonjs');
+  const installation = installations.module;
   const paths = readdirSync(installation.package, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name).slice(installation.package.length + 1));
@@ -103,7 +103,7 @@ describe('The package', () => {
       // CommonJS has no top-level await.
       const source = readFileSync(EXAMPLE, 'utf8').replace(/const app[^]*$/, 'void [NestFactory, GardenModule];');
 
-      expect(commonJs.diagnose({ 'host.ts': source }, [module, resolution])).toMatch(expected);
+      expect(installations.commonjs.diagnose({ 'host.ts': source }, [module, resolution])).toMatch(expected);
     },
   );
 
@@ -164,7 +164,7 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system
   let ports: number[];
 
   beforeAll(async () => {
-    running = plantStore.install(system).startHosts([...hosts, ...without]);
+    running = installations[system].startHosts([...hosts, ...without]);
     ports = JSON.parse(await running.printed(/^(.+)\n/)) as number[];
   });
 
