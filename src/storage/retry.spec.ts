@@ -43,7 +43,7 @@ describe('retry', () => {
   it.each([
     ['is not transient', 1, { ...options, isTransient: () => false }],
     ['comes when the time is over after a pause', 1, { ...options, timeout: 20 }],
-    ['is the last one in the time', 2, { ...options, timeout: 74, pause: 37 }],
+    ['is the last one in the time', 2, { ...options, timeout: 450, pause: 300 }],
   ])('ends with an error that %s', async (_, attempts, settings) => {
     const database = new UnreliableDatabase(Infinity);
 
