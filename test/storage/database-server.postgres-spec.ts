@@ -244,7 +244,7 @@ describe('A start', () => {
 
   it('ends with status 1 and one line when its server cannot be reached within DATABASE_START_TIMEOUT', async () => {
     const { href } = Object.assign(new URL(proxy.url(database)), { port: '1' });
-    const service = directory.launch({ ...WITH_TOKEN, DATABASE_URL: href, DATABASE_START_TIMEOUT: '600ms' });
+    const service = directory.launch({ ...WITH_TOKEN, DATABASE_URL: href, DATABASE_START_TIMEOUT: '3s' });
 
     expect(await service.ended).toBe(1);
     expect(service.stderr).toMatch(/^plant-store: the database postgres:\/\/[^\n]+: connect ECONNREFUSED [^\n]+\n$/);
