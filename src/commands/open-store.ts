@@ -1,6 +1,6 @@
 import type { Configuration } from '../config/configuration.js';
 import { badUsage } from '../operator-error.js';
-import { type DatabaseUrl, isInMemory } from '../storage/database-url.js';
+import type { DatabaseUrl } from '../storage/database-url.js';
 import { engineOf, openRepository } from '../storage/engines.js';
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
 
@@ -8,7 +8,6 @@ export async function openOrCreateStore({ databaseUrl, store }: Configuration): 
   assertNotInMemory(databaseUrl);
   return openRepository(databaseUrl, {
     ...store,
-    createsDirectory: true,
     onWait: (reason) => process.stderr.write(`Waiting for the database: ${reason}\n`),
   });
 }
@@ -31,5 +30,7 @@ export function requireSqliteFile(url: DatabaseUrl, advice: string): string {
 }
 
 function assertNotInMemory(url: DatabaseUrl): void {
-  if (isInMemory(url)) throw badUsage('a database in memory ends with its process: name a file');
+  if (url.engine === 'sqlite' && url.file === undefined) {
+    throw badUsage('a database in memory ends with its process: name a file');
+  }
 }

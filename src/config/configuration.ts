@@ -6,7 +6,7 @@ import { JWT_TYPES, type JwtType } from '../auth/access-token.js';
 import { DEFAULT_SCOPE, isBearerToken, isScope } from '../auth/token-verifier.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/resolve-options.js';
 import { DATABASE_URL_RULE, type DatabaseUrl, parseDatabaseUrl, sqliteUrl } from '../storage/database-url.js';
-import { DATABASE_DEFAULTS, type DatabaseOptions } from '../storage/engine.js';
+import { DATABASE_DEFAULTS, type DatabaseOptions } from '../storage/engines.js';
 import {
   isHost,
   isNetwork,

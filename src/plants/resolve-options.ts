@@ -1,7 +1,7 @@
 import type { BearerAuthOptions } from '../auth/bearer-auth.guard.js';
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import { DEFAULT_SCOPE, isBearerToken, isScope, type TokenVerifier } from '../auth/token-verifier.js';
-import { DATABASE_DEFAULTS } from '../storage/engine.js';
+import { DATABASE_DEFAULTS } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import type { PlantCreatedListener, PlantsModuleOptions } from './plants.module-definition.js';
 

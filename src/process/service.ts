@@ -34,7 +34,6 @@ export async function startService(configuration: Configuration): Promise<void> 
   const certificate = openCertificate(configuration);
   const repository = await openRepository(configuration.databaseUrl, {
     ...configuration.store,
-    createsDirectory: true,
     onWait: (reason) => logger.warn(`The start waits for the database: ${reason}`),
   });
   const origins = new Set(configuration.corsOrigins);

@@ -34,10 +34,6 @@ export interface PostgresUrl {
 /** The URL of a database of one of the engines. */
 export type DatabaseUrl = SqliteUrl | PostgresUrl;
 
-export function isInMemory(url: DatabaseUrl): boolean {
-  return url.engine === 'sqlite' && url.file === undefined;
-}
-
 /** Returns undefined for a text that breaks DATABASE_URL_RULE. Spaces around it are a slip. */
 export function parseDatabaseUrl(text: string): DatabaseUrl | undefined {
   return parseSqliteUrl(text.trim()) ?? parsePostgresUrl(text.trim());

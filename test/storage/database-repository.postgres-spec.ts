@@ -1,7 +1,6 @@
 /** What is particular to the repository and the schema on PostgreSQL; plant-repository.spec.ts has what both engines promise. */
 import pg from 'pg';
-import { DATABASE_DEFAULTS } from '../../src/storage/engine.js';
-import { engineOf, openRepository } from '../../src/storage/engines.js';
+import { DATABASE_DEFAULTS, engineOf, openRepository } from '../../src/storage/engines.js';
 import { type PlantRepository, RepositoryUnavailableError } from '../../src/storage/plant-repository.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
 import { nameOf } from '../support/postgres-history.js';
@@ -86,6 +85,28 @@ describe('the PostgreSQL repository', () => {
 
     expect(await repository.add([{ id: 1n, name }])).toEqual(['created']);
     expect(await query('SELECT name FROM plants')).toEqual([{ name }]);
+  });
+
+  it.each<[string, (text: string) => unknown]>([
+    ['number', Number],
+    ['bigint', BigInt],
+  ])('has exact ids in an application whose driver parses int8 as a %s', async (_type, parse) => {
+    const plants = [-(2n ** 63n), 0n, 9_007_199_254_740_993n].map((id) => ({ id, name: 'Monstera' }));
+    const { INT8 } = pg.types.builtins;
+    const before = pg.types.getTypeParser(INT8) as (text: string) => unknown;
+    pg.types.setTypeParser(INT8, parse);
+    try {
+      expect(await repository.add(plants)).toEqual(['created', 'created', 'created']);
+      expect(await repository.add(plants)).toEqual(['repeated', 'repeated', 'repeated']);
+      const snapshot = await repository.snapshot?.();
+      const read = [];
+      for await (const plant of snapshot?.plants() ?? []) read.push(plant);
+      expect(read).toEqual(plants);
+      expect(await snapshot?.count()).toBe(3);
+      await snapshot?.close();
+    } finally {
+      pg.types.setTypeParser(INT8, before);
+    }
   });
 
   it('adds a large batch although another program takes some of its ids meanwhile', async () => {

@@ -127,7 +127,7 @@ export class ServiceDirectory {
 
   /** Stores plants as a service does. */
   async store(plants: readonly StoredPlant[], file = DATABASE): Promise<void> {
-    const repository = await openRepository(`sqlite:${this.file(file)}`, { createsDirectory: true });
+    const repository = await openRepository(`sqlite:${this.file(file)}`);
     await repository.add(plants);
     await repository.close();
   }

@@ -1,5 +1,5 @@
 import type { PostgresUrl } from '../database-url.js';
-import type { DatabaseOptions, Engine } from '../engine.js';
+import type { DatabaseOptions, Engine } from '../engines.js';
 import { startError } from '../errors.js';
 import { CHECK_TIMEOUT, type PlantRepository } from '../plant-repository.js';
 import { retry } from '../retry.js';
@@ -10,9 +10,6 @@ import { openSnapshot } from './snapshot.js';
 
 /** Milliseconds between two attempts of the start. */
 const START_PAUSE = 500;
-
-/** SQLSTATEs of a unique violation, a duplicate table and a duplicate object: another instance creates the same tables. */
-const LOST_RACE = ['23505', '42P07', '42710'];
 
 /** SQLSTATE of a statement that the server has ended, because it waited for a lock. */
 const CANCELED = '57014';
@@ -33,17 +30,18 @@ async function openPostgresRepository(
   { timeout, startTimeout, onWait }: DatabaseOptions,
 ): Promise<PlantRepository> {
   const batches = new PostgresPool(driver, url, timeout);
-  let isTold = false;
+  // Called for the first wait alone.
+  let tell = onWait;
   try {
     await retry(() => updateSchema((statements) => batches.transact(statements)), {
       timeout: startTimeout,
       pause: START_PAUSE,
-      isTransient: (error) => isTransient(error) || [...LOST_RACE, CANCELED].includes(codeOf(error)),
+      isTransient: (error) => isTransient(error) || isLostRace(error) || codeOf(error) === CANCELED,
       onPause(error) {
-        // A lost race does not last.
-        if (isTold || LOST_RACE.includes(codeOf(error))) return;
-        onWait?.(startError(url.name, error).message);
-        isTold = true;
+        // The operator need not know.
+        if (isLostRace(error)) return;
+        tell?.(startError(url.name, error).message);
+        tell = undefined;
       },
     });
   } catch (error) {
@@ -51,7 +49,7 @@ async function openPostgresRepository(
     throw startError(url.name, error);
   }
   const checks = new PostgresPool(driver, url, Math.min(timeout, CHECK_TIMEOUT));
-  return new PostgresRepository(batches, checks, () => openSnapshot(driver, url, timeout));
+  return new PostgresRepository(driver, batches, checks, () => openSnapshot(driver, url, timeout));
 }
 
 /** Checks a database. It does not wait for a server that cannot be reached. */
@@ -65,6 +63,14 @@ async function checkDatabase(pool: PostgresPool, url: PostgresUrl): Promise<bool
   } finally {
     await pool.close();
   }
+}
+
+/**
+ * Returns whether another instance is creating the same tables, which does not take long. The SQLSTATEs are those of a unique
+ * violation, a duplicate table and a duplicate object.
+ */
+function isLostRace(error: unknown): boolean {
+  return ['23505', '42P07', '42710'].includes(codeOf(error));
 }
 
 function codeOf(error: unknown): string {

@@ -1,7 +1,7 @@
 import { keptOutError, unavailableError } from '../errors.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from '../plant-repository.js';
-import type { PostgresPool } from './pool.js';
-import { comparisonOf, insertionOf, TRY_INSERT } from './schema.js';
+import type { Driver, PostgresPool } from './pool.js';
+import { comparisonOf, type IndexedPlant, insertionOf, TRY_INSERT } from './schema.js';
 
 /**
  * Makes the transaction wait for the disk if the server, the database or the role has turned that off. It travels with
@@ -15,6 +15,7 @@ const COMMIT_TO_DISK =
 export class PostgresRepository extends PlantRepository {
   /** @param checks a pool of their own, because batches may wait */
   constructor(
+    private readonly driver: Driver,
     private readonly batches: PostgresPool,
     private readonly checks: PostgresPool,
     private readonly openSnapshot: () => Promise<PlantSnapshot>,
@@ -24,29 +25,36 @@ export class PostgresRepository extends PlantRepository {
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     const end = performance.now() + this.batches.timeout;
-    // The index of the first plant of each id, by the id as a text, as the driver returns it.
-    const firsts = new Map<unknown, number>();
-    for (const [index, { id }] of batch.entries()) if (!firsts.has(`${id}`)) firsts.set(`${id}`, index);
-    const plants = batch.filter(({ id }, index) => firsts.get(`${id}`) === index);
-    // The ids are in order, because two batches that wait for each other's ids would deadlock.
-    plants.sort((one, other) => (one.id < other.id ? -1 : 1));
-    // Each message is retried by itself: if the whole batch were, a plant that the first attempt has inserted would count as
-    // repeated.
-    const outcomes = new Map<unknown, Outcome>();
-    for (const [id] of await this.batches.transactUntil(end, `${COMMIT_TO_DISK}; ${insertionOf(plants)}`)) {
-      outcomes.set(firsts.get(id), 'created');
-    }
-    const others = [...batch.entries()].filter(([index]) => !outcomes.has(index));
-    if (others.length > 0) {
-      for (const [index, isSame] of await this.batches.transactUntil(end, comparisonOf(others))) {
-        outcomes.set(index, isSame === true ? 'repeated' : 'conflict');
-      }
-    }
-    return batch.map((_plant, index) => {
-      const outcome = outcomes.get(index);
-      if (outcome === undefined) throw keptOutError();
-      return outcome;
-    });
+    // The first plant of each new id is inserted, and every other plant is compared: `delete` is true once for each id.
+    const newIds = await this.#insert(batch, end);
+    const others = [...batch.entries()].filter(([, { id }]) => !newIds.delete(id));
+    const outcomes = batch.map((): Outcome => 'created');
+    for (const [index, outcome] of await this.#compare(others, end)) outcomes[index] = outcome;
+    return outcomes;
+  }
+
+  /**
+   * Inserts the first plant of each id, and returns the ids that were free.
+   *
+   * It is retried apart from the comparison: an attempt that repeated both would find its own plants, and count them as
+   * repeated.
+   */
+  async #insert(batch: readonly StoredPlant[], end: number): Promise<Set<bigint>> {
+    const firsts = new Map<bigint, StoredPlant>();
+    for (const plant of batch) if (!firsts.has(plant.id)) firsts.set(plant.id, plant);
+    // In the order of their ids, because two batches that wait for each other's ids would deadlock.
+    const plants = [...firsts.values()].sort((one, other) => (one.id < other.id ? -1 : 1));
+    const insertion = insertionOf(plants, this.driver.escapeLiteral);
+    const rows = await this.batches.transactUntil(end, `${COMMIT_TO_DISK}; ${insertion}`);
+    return new Set(rows.map(([id]) => BigInt(id as string)));
+  }
+
+  /** Compares plants with the stored ones that have their ids, and returns the outcome of each with its index. */
+  async #compare(plants: readonly IndexedPlant[], end: number): Promise<[index: number, Outcome][]> {
+    if (plants.length === 0) return [];
+    const rows = await this.batches.transactUntil(end, comparisonOf(plants, this.driver.escapeLiteral));
+    if (rows.length < plants.length) throw keptOutError();
+    return rows.map(([index, isSame]) => [Number(index), isSame === true ? 'repeated' : 'conflict']);
   }
 
   override async check(): Promise<void> {

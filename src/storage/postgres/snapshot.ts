@@ -1,7 +1,6 @@
 import type pg from 'pg';
 import type { PostgresUrl } from '../database-url.js';
 import { startError, unavailableError } from '../errors.js';
-import { COLUMNS, plantOf } from '../plant-rows.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
 import { connectionSettings, type Driver } from './pool.js';
 import { readVersion } from './schema.js';
@@ -63,12 +62,15 @@ class PostgresSnapshot implements PlantSnapshot {
   }
 
   async *plants(): AsyncIterable<StoredPlant> {
-    await this.#query(`DECLARE reading CURSOR FOR SELECT ${COLUMNS} FROM plants ORDER BY id`);
+    // Ids are read as texts: see insertionOf. `ORDER BY id` would sort these texts.
+    await this.#query('DECLARE reading CURSOR FOR SELECT id::text, name, tag FROM plants ORDER BY plants.id');
     try {
       let rows: unknown[][];
       do {
         rows = await this.#query(`FETCH ${FETCHED_ROWS} FROM reading`);
-        for (const row of rows) yield plantOf(row);
+        for (const [id, name, tag] of rows as [string, string, string | null][]) {
+          yield { id: BigInt(id), name, tag: tag ?? undefined };
+        }
       } while (rows.length === FETCHED_ROWS);
     } finally {
       // The statement fails if a query of the transaction has failed.

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { createFile, makeDirectory } from '../../files/durable-files.js';
 import type { SqliteUrl } from '../database-url.js';
-import type { DatabaseOptions, Engine } from '../engine.js';
+import type { DatabaseOptions, Engine } from '../engines.js';
 import { startError } from '../errors.js';
 import type { PlantRepository } from '../plant-repository.js';
 import { exists, firstValue, IN_MEMORY, openDatabase, type SqliteDatabase, withDatabase } from './database.js';
@@ -33,11 +33,8 @@ export function sqliteEngine({ file = IN_MEMORY }: SqliteUrl): Engine {
 }
 
 /** Opens or creates a database whose commits are on disk when they return. */
-async function openSqliteRepository(
-  file: string,
-  { timeout, createsDirectory = false }: DatabaseOptions,
-): Promise<PlantRepository> {
-  if (file !== IN_MEMORY && !existsSync(file)) prepareFile(file, createsDirectory);
+async function openSqliteRepository(file: string, { timeout }: DatabaseOptions): Promise<PlantRepository> {
+  if (file !== IN_MEMORY && !existsSync(file)) prepareFile(resolve(file));
   const setUp = (database: SqliteDatabase): PlantRepository => {
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     updateSchema(database);
@@ -47,16 +44,11 @@ async function openSqliteRepository(
 }
 
 /** Creates the directory of a new database, which SQLite does not. */
-function prepareFile(file: string, createsDirectory: boolean): void {
-  const directory = dirname(resolve(file));
+function prepareFile(file: string): void {
   try {
-    if (createsDirectory) makeDirectory(directory);
-    // A slip in the URL must not create another store.
-    else if (!existsSync(directory)) {
-      throw new Error(`it is in a directory that does not exist; create ${directory}, or correct its URL`);
-    }
+    makeDirectory(dirname(file));
     // A file that SQLite creates would belong to root, and not to the user of the service.
-    if (process.getuid?.() === 0) createFile(resolve(file));
+    if (process.getuid?.() === 0) createFile(file);
   } catch (error) {
     throw startError(file, error);
   }

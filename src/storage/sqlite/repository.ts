@@ -1,6 +1,5 @@
 import { realpathSync, statSync } from 'node:fs';
 import { keptOutError, unavailableError } from '../errors.js';
-import { rowOf } from '../plant-rows.js';
 import {
   CHECK_TIMEOUT,
   type Outcome,
@@ -69,8 +68,8 @@ export class SqliteRepository extends PlantRepository {
     }
   }
 
-  #addPlant(plant: StoredPlant): Outcome {
-    const row = rowOf(plant);
+  #addPlant({ id, name, tag }: StoredPlant): Outcome {
+    const row = [id, name, tag ?? null];
     if (this.#insert.run(...row).changes > 0) return 'created';
     const [isSame] = (this.#compare.get(...row) ?? []) as readonly unknown[];
     if (isSame === undefined) throw keptOutError();

@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { startError, unavailableError } from '../errors.js';
-import { COLUMNS, plantOf } from '../plant-rows.js';
+import { unavailableError } from '../errors.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
-import { assertExists, firstValue, IN_MEMORY, openDatabase, prepare, type SqliteDatabase } from './database.js';
+import { assertExists, firstValue, openDatabase, prepare, type SqliteDatabase } from './database.js';
 import { readVersion } from './schema.js';
 
 /** Rows that are read before the process does other work, because reading from SQLite blocks it. */
@@ -15,7 +14,6 @@ const ROWS_IN_A_TURN = 100;
  * @throws {OperatorError} when the database cannot be read
  */
 export async function openSnapshot(file: string): Promise<PlantSnapshot> {
-  if (file === IN_MEMORY) throw startError(file, 'no other connection can open it');
   assertExists(file);
   return openDatabase(file, (database) => {
     // The transaction takes its snapshot when it reads for the first time.
@@ -33,7 +31,7 @@ class SqliteSnapshot implements PlantSnapshot {
   readonly #plants;
 
   constructor(private readonly database: SqliteDatabase) {
-    this.#plants = prepare(database, `SELECT ${COLUMNS} FROM plants ORDER BY id`);
+    this.#plants = prepare(database, 'SELECT id, name, tag FROM plants ORDER BY id');
   }
 
   async count(): Promise<number> {
@@ -47,8 +45,8 @@ class SqliteSnapshot implements PlantSnapshot {
   async *plants(): AsyncIterable<StoredPlant> {
     let rows = 0;
     try {
-      for (const row of this.#plants.iterate() as Iterable<unknown[]>) {
-        yield plantOf(row);
+      for (const [id, name, tag] of this.#plants.iterate() as Iterable<[bigint, string, string | null]>) {
+        yield { id, name, tag: tag ?? undefined };
         rows += 1;
         if (rows % ROWS_IN_A_TURN === 0) await nextTurn();
       }
