@@ -55,22 +55,10 @@ export class GroupCommit {
   #outage: string | undefined;
 
   /**
-   * Stores one batch after another until the queue is empty. It is bound to the async context of the constructor: otherwise
-   * it would run, as long as plants arrive, with the AsyncLocalStorage of one request, and log its id in a host.
+   * The async context of the constructor. With the context of the request that starts it, the work would have that request's
+   * AsyncLocalStorage as long as plants arrive, and a host would log its id.
    */
-  readonly #run = AsyncResource.bind(async () => {
-    // Node reads the requests that have arrived already.
-    await nextTurn();
-    while (this.#queue.length > 0) {
-      await this.#commit(this.#takeBatch());
-      // The next batch fills in two turns. In the first, Node reads what arrived during the commit, which blocks the process
-      // with SQLite. In the second, it reads the next requests of the clients that this batch has answered.
-      await nextTurn();
-      await nextTurn();
-    }
-    // In the same turn as the last look at the queue: a plant that arrives later must start the next run.
-    this.#running = undefined;
-  });
+  readonly #context = new AsyncResource('GroupCommit');
 
   constructor(private readonly repository: PlantRepository) {}
 
@@ -84,7 +72,7 @@ export class GroupCommit {
     return new Promise((resolve, reject) => {
       this.#queue.push({ plant, resolve, reject });
       this.#waitingLength += lengthOf(plant);
-      this.#running ??= this.#run();
+      this.#running ??= this.#context.runInAsyncScope(() => this.#run());
     });
   }
 
@@ -106,6 +94,19 @@ export class GroupCommit {
   /** Resolves when no plant waits any more. */
   async idle(): Promise<void> {
     await this.#running;
+  }
+
+  /** Stores one batch after another until the queue is empty. */
+  async #run(): Promise<void> {
+    while (this.#queue.length > 0) {
+      // The batch fills in two turns. In the first, Node reads what arrived during the last commit, which blocks the process
+      // with SQLite. In the second, it reads the next requests of the clients that this commit has answered.
+      await nextTurn();
+      await nextTurn();
+      await this.#commit(this.#takeBatch());
+    }
+    // Without an `await` since the last look at the queue, so that the next plant starts the next run.
+    this.#running = undefined;
   }
 
   /** Takes the calls that have waited for longest. */
