@@ -32,20 +32,7 @@ export async function* readCsv(
 ): AsyncGenerator<Row> {
   const beginning = await readFirstLine(texts);
   const [separatorLine = '', delimiter = separatorOf(beginning)] = SEPARATOR_LINE.exec(beginning) ?? [];
-  /** The number of the line on which the next record begins. The parser's own counts CRLF in a text twice. */
-  let line = separatorLine === '' ? 1 : 2;
-  /** The names of the columns in lower case, once the header is read. */
-  let columns: readonly string[] | undefined;
-
-  function read(fields: readonly Field[]): Row | null {
-    const firstLine = line;
-    line += fields.join('').split('\n').length;
-    if (fields.every((field) => field === undefined)) return null;
-    if (columns !== undefined) return readRecord(firstLine, fields, columns);
-    columns = readHeader(fields);
-    return null;
-  }
-
+  const records = new RecordReader(separatorLine === '' ? 1 : 2);
   let last = beginning;
   async function* source(): AsyncGenerator<string> {
     yield beginning.slice(separatorLine.length);
@@ -58,8 +45,8 @@ export async function* readCsv(
   const parser = parse({
     cast: (field, { quoting }) => (field === '' && !quoting ? undefined : field),
     delimiter,
-    // The types of csv-parse know only records of strings.
-    on_record: (fields) => read(fields) as never,
+    // The types of csv-parse have records of other types only with its own names of columns.
+    on_record: (fields) => records.read(fields) as unknown as string[],
     record_delimiter: ['\r\n', '\n'],
     relax_column_count: true,
   });
@@ -68,9 +55,9 @@ export async function* readCsv(
     yield* pipeline(source(), parser, () => undefined) as AsyncIterable<Row>;
   } catch (cause) {
     if (!(cause instanceof CsvError)) throw cause;
-    throw new OperatorError(columns === undefined ? HEADER_RULE : `line ${line}: ${faultOf(cause)}`, { cause });
+    throw new OperatorError(records.hasHeader ? `line ${records.line}: ${faultOf(cause)}` : HEADER_RULE, { cause });
   }
-  if (columns === undefined) throw new OperatorError(`the file is empty: ${HEADER_RULE}`);
+  if (!records.hasHeader) throw new OperatorError(`the file is empty: ${HEADER_RULE}`);
   if (!last.endsWith('\n')) warn('The file does not end in a line break: check that its last row is complete.');
 }
 
@@ -96,14 +83,43 @@ function faultOf({ code }: CsvError): string {
   return 'its quotation marks are wrong: write 5" pot as "5"" pot", and no blank before a quotation mark';
 }
 
-function readHeader(fields: readonly Field[]): readonly string[] {
+/** Turns the records of a file, the first of which is the header, into rows. */
+class RecordReader {
+  /** The names of the columns in lower case. */
+  #columns: readonly string[] | undefined;
+
+  /** @param line on which the next record begins. The parser's own number counts CRLF in a text twice. */
+  constructor(public line: number) {}
+
+  get hasHeader(): boolean {
+    return this.#columns !== undefined;
+  }
+
+  /** Returns the row of a record; null for the header, and for a record without a value. */
+  read(fields: readonly Field[]): Row | null {
+    const { line } = this;
+    this.line += linesOf(fields);
+    if (fields.every((field) => field === undefined)) return null;
+    if (this.#columns !== undefined) return rowOf(line, fields, this.#columns);
+    this.#columns = columnsOf(fields);
+    return null;
+  }
+}
+
+/** Returns the number of lines that a record takes: a text in quotation marks may have line breaks. */
+function linesOf(fields: readonly Field[]): number {
+  const lineBreaks = fields.map((field = '') => field.split('\n').length - 1);
+  return lineBreaks.reduce((sum, count) => sum + count, 1);
+}
+
+function columnsOf(fields: readonly Field[]): readonly string[] {
   const columns = fields.map((field = '') => field.toLowerCase());
   const count = (name: string): number => columns.filter((column) => column === name).length;
   if (count('id') === 1 && count('name') === 1 && count('tag') <= 1) return columns;
   throw new OperatorError(HEADER_RULE);
 }
 
-function readRecord(line: number, fields: readonly Field[], columns: readonly string[]): Row {
+function rowOf(line: number, fields: readonly Field[], columns: readonly string[]): Row {
   if (fields.length !== columns.length) {
     return { line, reason: `The header has ${columns.length} fields, but the row has ${fields.length}.` };
   }
