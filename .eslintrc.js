@@ -9,7 +9,7 @@ const ROOMS = {
   commands: ['auth', 'config', 'contract', 'files', 'plants', 'process', 'storage'],
   process: ['auth', 'config', 'contract', 'files', 'http', 'logging', 'management', 'storage'],
   // Settings take their rules and defaults from the rooms that use them.
-  config: ['auth', 'contract', 'files', 'http', 'plants', 'storage'],
+  config: ['auth', 'files', 'plants', 'storage'],
   management: ['auth', 'contract', 'http', 'storage'],
   logging: ['http'],
   http: ['auth', 'contract', 'plants'],

@@ -14,7 +14,7 @@ export function Passes(accepts: (text: string) => boolean, options: ValidationOp
 
 /** Reads the text with this function, which returns undefined if the text breaks the rule. */
 export function ReadBy(read: (text: string) => unknown, rule: string): PropertyDecorator {
-  // Null, because validation skips undefined: a variable that is not set.
+  // For undefined, class-transformer would keep the default.
   return both(
     Transform(({ value }) => read(value as string) ?? null),
     IsDefined(mustBe(rule)),
