@@ -40,8 +40,6 @@ export default {
   // Half of the time, a test waits: for a disk, a process, or a time limit of the service.
   maxWorkers: Math.max(4, availableParallelism()),
   testSequencer: './test/support/sequencer.js',
-  // For one line a test: npm test -- --reporters=default --verbose
-  reporters: ['./test/support/progress-reporter.js', 'summary'],
   // Only a test that hangs takes this long, even on a busy machine.
   testTimeout: 180_000,
   // On a busy machine, a worker takes longer to end than Jest's 500 ms.
