@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, OutgoingHttpHeader } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { principalOf } from '../auth/authenticated-request.js';
 import type { ContractException } from '../contract/contract.exception.js';
+import { hasBody } from '../plants/read-body.js';
 import { publishAnswer, publishRefusal } from './answer-event.js';
 
 /** Milliseconds for which input behind a refusal is discarded, so that a client that still sends can read the refusal. */
@@ -16,13 +17,16 @@ export function writeAnswer(reply: FastifyReply, status: number, body?: object):
   const json = body === undefined ? undefined : JSON.stringify(body);
   // `reply.send` would take 10 µs more for each answer (measured).
   reply.hijack();
-  publishAnswer(reply, status, body);
   const headers = headersOf(request.id, json, reply.getHeaders());
-  const isLast = isLastAnswer(request, status);
+  const isUnread = hasUnreadBody(request.raw);
+  // The preflight of an allowed origin has no token.
+  const isUnknown = principalOf(request.raw) === undefined && status !== 204;
+  const isLast = isUnread || isUnknown || !request.server.server.listening;
   if (isLast) headers.connection = 'close';
   response.writeHead(status, headers);
-  if (isLast && !request.raw.complete && json !== undefined) endAfterBody(reply, json);
+  if (isUnread && json !== undefined) endAfterBody(reply, json);
   else response.end(json);
+  publishAnswer(reply, status, body);
 }
 
 /** Refuses a request. */
@@ -31,22 +35,13 @@ export function refuse(reply: FastifyReply, refusal: ContractException): void {
   writeAnswer(reply, refusal.getStatus(), refusal.getResponse());
 }
 
-/**
- * Returns whether the connection ends with an answer: while the service stops, and if the client is unknown or the body was
- * not read to its end.
- */
-function isLastAnswer({ raw, server }: FastifyRequest, status: number): boolean {
-  // The preflight of an allowed origin has no token.
-  const isUnknown = principalOf(raw) === undefined && status !== 204;
-  return !server.server.listening || isUnknown || (hasBody(raw) && !raw.readableEnded);
-}
-
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+/** Returns whether a request has a body that was not read to its end. */
+function hasUnreadBody({ headers, readableEnded }: IncomingMessage): boolean {
+  return hasBody(headers) && !readableEnded;
 }
 
 /**
- * Ends an answer when the rest of its request was discarded. Otherwise Node would reset the connection of a client that still
+ * Ends an answer when the rest of the request's body was discarded. Otherwise Node would reset the connection of a client that still
  * sends, and the client would lose the answer (RFC 9112 §9.6).
  */
 function endAfterBody({ raw: response, request }: FastifyReply, json: string): void {

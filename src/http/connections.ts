@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
@@ -30,23 +31,18 @@ export class Connections {
   refuseInput(error: InputError, socket: Socket): void {
     const refusal = refusalFor(error);
     const latest = this.#latest.get(socket);
-    if (refusal === undefined) {
-      // The connection has failed, such as by a reset or in its TLS handshake.
-      socket.destroy();
-    } else if (latest === undefined || latest.request.raw.complete) {
-      this.end(socket, refusal);
-    } else {
-      if (!latest.raw.headersSent) refuse(latest, refusal);
-      // Nothing waits for the rest of the body any longer.
-      latest.raw.end();
-    }
+    const isBody = latest !== undefined && !latest.request.raw.complete;
+    // The connection has failed, such as by a reset or in its TLS handshake.
+    if (refusal === undefined) socket.destroy();
+    else if (isBody) refuseBody(latest, refusal);
+    else this.end(socket, refusal);
   }
 
-  /** Ends a connection with a refusal of its input. */
+  /** Ends a connection with a refusal of its input, after the answers before it. */
   end(socket: Socket, refusal: ContractException): void {
     if (this.#refused.has(socket)) return;
     this.#refused.add(socket);
-    this.#refuseAfterAnswers(socket, refusal);
+    void this.#endAfterAnswers(socket, refusal);
   }
 
   /**
@@ -58,16 +54,25 @@ export class Connections {
       // First of all, Node reads the requests that have arrived before.
       await wait(CLOSE_INTERVAL);
       // The stop does not wait for the rest of refused bodies.
-      for (const { raw } of this.#latest.values()) if (raw.headersSent) raw.end();
+      for (const { raw } of this.#latest.values()) if (raw.headersSent && !raw.writableEnded) raw.end();
     } while ([...this.#latest.values()].some(({ raw }) => !raw.writableFinished));
   }
 
-  #refuseAfterAnswers(socket: Socket, refusal: ContractException): void {
-    const response = this.#latest.get(socket)?.raw;
-    if (response === undefined || response.writableFinished) writeRefusal(socket, refusal);
-    // The rest of a late request may have come meanwhile.
-    else response.once('close', () => this.#refuseAfterAnswers(socket, refusal));
+  async #endAfterAnswers(socket: Socket, refusal: ContractException): Promise<void> {
+    let response = this.#latest.get(socket)?.raw;
+    while (response !== undefined && !response.writableFinished) {
+      await once(response, 'close');
+      // The rest of a late request may have come meanwhile.
+      response = this.#latest.get(socket)?.raw;
+    }
+    writeRefusal(socket, refusal);
   }
+}
+
+/** Refuses a body that is late or not HTTP. Nothing waits for the rest of it any longer. */
+function refuseBody(reply: FastifyReply, refusal: ContractException): void {
+  if (!reply.raw.headersSent) refuse(reply, refusal);
+  reply.raw.end();
 }
 
 /** Returns the refusal for an error of the input; undefined for other errors. */

@@ -14,18 +14,6 @@ import { createPublicServer, type ServerLimits } from './public-server.js';
 /** An id that a client may choose for its request. The answer and the log repeat it. */
 const REQUEST_ID = /^[\w.~-]{1,128}$/;
 
-/**
- * Fastify's options for applications whose routes have no schemas. Otherwise, Fastify would load the compilers of schemas,
- * which takes 40 of 200 milliseconds of a start (measured).
- */
-export const WITHOUT_SCHEMAS = {
-  schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
-};
-
-function noCompiler(): never {
-  throw new Error('The routes of this application have no schemas');
-}
-
 /** An application with this adapter. Rooms outside of http/ do not import Nest's platform. */
 export type PublicApplication = NestFastifyApplication;
 
@@ -83,7 +71,6 @@ export function createFastifyAdapter({
     // Fastify would give up the stop after ten seconds. SHUTDOWN_TIMEOUT limits it.
     pluginTimeout: 0,
     exposeHeadRoutes: false,
-    ...WITHOUT_SCHEMAS,
     skipMiddie: true,
   });
   const fastify = adapter.getInstance();
@@ -102,8 +89,8 @@ export function createFastifyAdapter({
     else done();
   });
   fastify.addHook('preClose', async () => {
-    // Only stops listening, after which each answer ends its connection. The `close` of node:http would also destroy
-    // connections whose answers wait for their clients, and it would stop the clocks of requests.
+    // Stops listening, and no more: the `close` of node:http would also destroy connections whose clients have not taken
+    // their answers, and end REQUEST_TIMEOUT.
     NetServer.prototype.close.call(fastify.server);
     await connections.close();
   });

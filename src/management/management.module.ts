@@ -7,7 +7,6 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { TerminusModule } from '@nestjs/terminus';
 import { load } from 'js-yaml';
-import { WITHOUT_SCHEMAS } from '../http/fastify-adapter.js';
 import { HealthController } from './health.controller.js';
 import { ManagedService } from './managed-service.js';
 import { ManagementController } from './management.controller.js';
@@ -57,7 +56,7 @@ export async function startManagement(
   const application = await NestFactory.create<NestFastifyApplication>(
     ManagementModule.register(service),
     // Browsers keep connections open on which they have sent nothing. A stop does not wait for those.
-    new FastifyAdapter({ ...WITHOUT_SCHEMAS, forceCloseConnections: true }),
+    new FastifyAdapter({ forceCloseConnections: true }),
     { abortOnError: false },
   );
   const contract = load(readFileSync(CONTRACT, 'utf8')) as OpenAPIObject;

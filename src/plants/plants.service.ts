@@ -3,16 +3,11 @@ import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { Principal } from '../auth/token-verifier.js';
 import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
-import {
-  type Outcome,
-  PlantRepository,
-  type PlantSnapshot,
-  RepositoryUnavailableError,
-} from '../storage/plant-repository.js';
+import { type Outcome, RepositoryUnavailableError } from '../storage/plant-repository.js';
 import { type NewPlantDto, type PlantDto, toNewPlant, ValidNewPlant } from './dto/plant.dto.js';
 import { ResolvedOptions } from './resolve-options.js';
 
-/** Creates and reads plants, for PlantsController and for the code of a host. */
+/** Creates plants, for PlantsController and for the code of a host. */
 @Injectable()
 export class PlantsService implements OnApplicationShutdown {
   readonly #logger = new Logger('PlantStore');
@@ -21,7 +16,6 @@ export class PlantsService implements OnApplicationShutdown {
   #isClosed = false;
 
   constructor(
-    private readonly repository: PlantRepository,
     private readonly groupCommit: GroupCommit,
     private readonly options: ResolvedOptions,
   ) {}
@@ -45,17 +39,6 @@ export class PlantsService implements OnApplicationShutdown {
     if (outcome === 'created') this.#notify(plant, principal);
     const { name, tag } = plant;
     return { name, tag };
-  }
-
-  /**
-   * Takes a snapshot of the plants, to count or read them. Close it afterwards.
-   *
-   * @throws {RepositoryUnavailableError} if the store cannot be read now, and always for a database in memory
-   * @throws {Error} if the repository is the host's own and lacks this method
-   */
-  async snapshot(): Promise<PlantSnapshot> {
-    if (this.repository.snapshot === undefined) throw new Error('The repository has no method snapshot');
-    return this.repository.snapshot();
   }
 
   /**
