@@ -132,7 +132,7 @@ function forEachChunk(
   response: ServerResponse,
   take: (chunk: Buffer) => void,
 ): Promise<void> {
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve, reject: (error: Error) => void) => {
     const onData = (chunk: Buffer): void => {
       try {
         take(chunk);
