@@ -86,12 +86,16 @@ describe('POST /plants', () => {
     it.each([
       ...['9223372036854775808', '-9223372036854775809', '1.5', '1e400', '1e-400', 'null', '[1]'],
       // A program may have rounded these.
-      ...['0.99999999999999999', '4503599627370496.1', '9007199254740993.0', '4.873214862074862e+18'],
+      ...['0.99999999999999999', '4503599627370496.1'],
     ])('the id %s with error 422', async (written) => {
       expect(expectError(await post(`{"id":${written},"name":"Monstera"}`), 422)).toBe(`${ID}.`);
     });
 
     it.each([
+      ...['9007199254740993.0', '4.873214862074862e+18'].map((id) => ({
+        body: `{"id":${id},"name":"Monstera"}`,
+        faults: [`${ID}: send its digits alone, without a point or an exponent`],
+      })),
       { body: '{"id":"7","name":"Monstera"}', faults: [`${ID}: send it without quotation marks`] },
       { body: '{}', faults: [NO_ID, NO_NAME] },
       { body: '{"id":1,"name":null}', faults: [NAME] },

@@ -57,11 +57,18 @@ describe('The environment', () => {
   });
 
   it('does not decide between both forms of a variable', () => {
-    write('.env', 'DATABASE_URL=sqlite:plants.db');
-
-    expect(() => load({ DATABASE_URL_FILE: 'url' })).toThrow(
+    expect(() => load({ DATABASE_URL: 'sqlite:plants.db', DATABASE_URL_FILE: 'url' })).toThrow(
       'DATABASE_URL and DATABASE_URL_FILE exclude each other: set one of them',
     );
+  });
+
+  it('overrides both forms of a variable in .env by either', () => {
+    write('url', 'sqlite:of-the-file.db', 0o600);
+    write('.env', 'DATABASE_URL_FILE=url');
+    expect(load({ DATABASE_URL: 'sqlite:other.db' }).databaseUrl.name).toBe('sqlite:other.db');
+
+    write('.env', 'DATABASE_URL=sqlite:other.db');
+    expect(load({ DATABASE_URL_FILE: 'url' }).databaseUrl.name).toBe('sqlite:of-the-file.db');
   });
 
   it('may have empty variables, which count as unset', () => {

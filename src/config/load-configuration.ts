@@ -35,7 +35,11 @@ export function loadConfiguration(): Configuration {
 
 /** Returns the variables of the environment and, where it lacks one, of `.env`. An empty variable counts as absent. */
 export function readVariables(): Variables {
-  return { ...withoutEmpty(readEnvFile()), ...withoutEmpty(process.env) };
+  const environment = withoutEmpty(process.env);
+  // Each of the two replaces the other one in `.env`.
+  const namesDatabase = (environment.DATABASE_URL ?? environment.DATABASE_URL_FILE) !== undefined;
+  const replaced = namesDatabase ? { DATABASE_URL: undefined, DATABASE_URL_FILE: undefined } : {};
+  return { ...withoutEmpty(readEnvFile()), ...replaced, ...environment };
 }
 
 /**

@@ -174,8 +174,9 @@ function logStart(service: Service, configuration: Configuration, { count }: Par
   logger.log(`Plant Store ${service.version} on Node.js ${process.versions.node}; database: ${databaseUrl.name}`);
   if (jwtIssuer !== undefined) logger.log(`JWTs: ${jwtIssuer} for ${jwtAudience.join(', ')}`);
   if (tokenFile === undefined) return;
-  if (count > 0) logger.log(`Static tokens: ${count}; to create another one, run plant-store token create`);
-  else if (jwtIssuer === undefined) {
+  if (count > 0) {
+    logger.log(`Static tokens: ${count}; to create another one, run ${createTokenCommand(tokenFile)}`);
+  } else if (jwtIssuer === undefined) {
     logger.warn(`There is no token, so every request gets error 401. Create one: ${createTokenCommand(tokenFile)}`);
   }
 }

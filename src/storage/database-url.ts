@@ -2,7 +2,7 @@ import { isLoopbackHost } from '../loopback-host.js';
 
 /** Completes "a URL must be …" in a message. */
 export const DATABASE_URL_RULE =
-  'a URL that begins with sqlite: and a path, or with postgres://, where user and password are percent-encoded ' +
+  'a URL that begins with sqlite: and a path without //, or with postgres://, where user and password are percent-encoded ' +
   '(p@ss is p%40ss), for example sqlite:data/plants.db or postgres://user@localhost/plants';
 
 /** Completes "the URL must have …" in a message. */

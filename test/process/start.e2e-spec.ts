@@ -38,7 +38,7 @@ describe('The first start without configuration', () => {
     expect(await create(second.url, MONSTERA, first.token)).toEqual(CREATED);
     await second.service.stop();
     expect(second.service.stderr).toBe('');
-    expect(second.service.stdout).toContain('Static tokens: 1; to create another one, run plant-store token create');
+    expect(second.service.stdout).toMatch(/Static tokens: 1; to create another one, run \S+ \S+ token create --name/);
 
     rmSync(file);
     const third = await directory.firstStart(variables);

@@ -48,8 +48,9 @@ describe('A backup that is moved over the database of a running service', () => 
     expect(service.stdout.split('Plants refused with 503')).toHaveLength(2);
     const log = directory.file('data/plants.db');
     expect(line).toBe(
-      `Plants refused with 503: the database ${log} was removed or replaced: put it back; or, to use another file, ` +
-        `stop the service, move ${log}-wal and ${log}-shm away, and start the service`,
+      `Plants refused with 503: the database ${log} was removed or replaced: put it back with mv. If it was copied back, ` +
+        'stop all services of this file, and start them. To use another file, such as a backup: stop all services, ' +
+        `move ${log}-wal and ${log}-shm away, and start them`,
     );
     expect(await service.stop()).toBe(0);
     for (const file of ['plants.db-wal', 'plants.db-shm']) {

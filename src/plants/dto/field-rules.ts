@@ -21,7 +21,12 @@ export function IsInt64(): PropertyDecorator {
     name: 'isInt64',
     validate: (value) => typeof value === 'bigint' && value >= MIN_INT64 && value <= MAX_INT64,
     words: `an integer from ${MIN_INT64} to ${MAX_INT64}`,
-    hint: (value) => (typeof value === 'string' ? 'send it without quotation marks' : undefined),
+    hint: (value) => {
+      if (typeof value === 'string') return 'send it without quotation marks';
+      // Its digits alone would have become a bigint.
+      const isInexact = Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(Number(value)) <= 2 ** 63;
+      return isInexact ? 'send its digits alone, without a point or an exponent' : undefined;
+    },
   });
 }
 

@@ -149,8 +149,9 @@ describe('the file of a URL', () => {
 
 describe('a file that is removed or replaced', () => {
   const reason = (path: string): string =>
-    `the database ${path} was removed or replaced: put it back; or, to use another file, stop the service, move ` +
-    `${file}-wal and ${file}-shm away, and start the service`;
+    `the database ${path} was removed or replaced: put it back with mv. If it was copied back, stop all services of this ` +
+    'file, and start them. To use another file, such as a backup: stop all services, move ' +
+    `${file}-wal and ${file}-shm away, and start them`;
 
   it.each([
     ['removed', () => renameSync(file, `${file}-away`), () => renameSync(`${file}-away`, file)],

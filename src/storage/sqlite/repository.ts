@@ -96,8 +96,9 @@ export class OpenedFile {
     if (identityOf(this.path) === this.#identity) return;
     // SQLite would apply the log of the old file to the new one, and the plants of the new one would be lost.
     throw new RepositoryUnavailableError(
-      `the database ${this.path} was removed or replaced: put it back; or, to use another file, stop the service, ` +
-        `move ${this.#realPath}-wal and ${this.#realPath}-shm away, and start the service`,
+      `the database ${this.path} was removed or replaced: put it back with mv. If it was copied back, stop ` +
+        'all services of this file, and start them. To use another file, such as a backup: stop all services, ' +
+        `move ${this.#realPath}-wal and ${this.#realPath}-shm away, and start them`,
     );
   }
 }
