@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, METHODS, type RequestListener } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
-import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ContractException } from '../contract/contract.exception.js';
 import { refuse, writeAnswer } from './answer.js';
@@ -13,9 +13,6 @@ import { createPublicServer, type ServerLimits } from './public-server.js';
 
 /** An id that a client may choose for its request. The answer and the log repeat it. */
 const REQUEST_ID = /^[\w.~-]{1,128}$/;
-
-/** An application with this adapter. Rooms outside of http/ do not import Nest's platform. */
-export type PublicApplication = NestFastifyApplication;
 
 export interface AdapterOptions {
   readonly limits: ServerLimits;

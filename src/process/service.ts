@@ -1,9 +1,10 @@
 import type { Server } from 'node:https';
-import { Logger } from '@nestjs/common';
+import { type INestApplication, Logger } from '@nestjs/common';
+import { createApplication } from '../app.module.js';
+import type { StaticTokens } from '../auth/static-tokens.js';
 import { TokenFileVerifier } from '../auth/token-file-verifier.js';
 import type { Configuration } from '../config/configuration.js';
 import { findWarnings } from '../config/warnings.js';
-import type { PublicApplication } from '../http/fastify-adapter.js';
 import { ServiceLogger } from '../logging/service-logger.js';
 import { isLoopbackHost } from '../loopback-host.js';
 import type { ManagedService } from '../management/managed-service.js';
@@ -12,13 +13,20 @@ import { EXIT_STATUS, OperatorError } from '../operator-error.js';
 import { openRepository } from '../storage/engines.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import { createConfiguredApplication, type Parts } from './application.js';
-import { openCertificate } from './certificate-files.js';
+import { type CertificateFiles, openCertificate } from './certificate-files.js';
 import { onSignals } from './signals.js';
-import { createFirstToken, createTokenCommand, openTokens } from './tokens.js';
+import { createFirstToken, createTokenCommand, createVerifier, openTokens } from './tokens.js';
 import { readVersion } from './version.js';
 
 const logger = new Logger('PlantStore');
+
+/** What a start opens before the application. */
+interface Parts {
+  readonly log: ServiceLogger;
+  readonly tokens: StaticTokens;
+  readonly certificate: CertificateFiles | undefined;
+  readonly repository: PlantRepository;
+}
 
 /**
  * Starts the service, which runs until a signal stops the process.
@@ -37,13 +45,31 @@ export async function startService(configuration: Configuration): Promise<void> 
     onWait: (reason) => logger.warn(`The start waits for the database: ${reason}`),
   });
   const origins = new Set(configuration.corsOrigins);
-  const parts = { log, tokens, certificate, repository, origins };
-  const app = await createConfiguredApplication(configuration, parts);
+  const app = await createApplication({
+    basePath: configuration.basePath,
+    plants: {
+      repository,
+      authentication: { verifier: await createVerifier(configuration, tokens) },
+      scope: configuration.requiredScope,
+      body: { limit: configuration.bodyLimit },
+    },
+    http: {
+      limits: {
+        request: configuration.requestTimeout,
+        keepAlive: configuration.keepAliveTimeout,
+        connections: configuration.maxConnections,
+      },
+      trustProxy: configuration.trustProxy,
+      origins,
+      certificate: certificate?.current,
+    },
+    logger: log,
+  });
   log.logRequests(configuration.logRequests);
 
   const baseUrl = await listen(app, configuration);
   certificate?.watch((renewed) => (app.getHttpServer() as Server).setSecureContext(renewed));
-  const service = new Service(app, parts);
+  const service = new Service(app, { log, tokens, certificate, repository });
   // Set at once, because systemd may stop the service as soon as it serves.
   onSignals({
     stop: (signal) => void service.stop(signal, configuration.shutdownTimeout),
@@ -68,7 +94,7 @@ export async function startService(configuration: Configuration): Promise<void> 
 }
 
 /** Opens the public port, and returns {base_url}. */
-async function listen(app: PublicApplication, { host, port, basePath }: Configuration): Promise<string> {
+async function listen(app: INestApplication, { host, port, basePath }: Configuration): Promise<string> {
   await app.listen(port, host).catch((error: unknown) => {
     throw explainListenError('HOST and PORT', error);
   });
@@ -82,7 +108,7 @@ class Service implements ManagedService {
   #management: Management | undefined;
 
   constructor(
-    private readonly app: PublicApplication,
+    private readonly app: INestApplication,
     private readonly parts: Parts,
   ) {}
 
@@ -169,7 +195,7 @@ function explainListenError(variables: string, error: unknown): unknown {
   return new OperatorError(message, { cause: error });
 }
 
-function logStart(service: Service, configuration: Configuration, { count }: Parts['tokens']): void {
+function logStart(service: Service, configuration: Configuration, { count }: StaticTokens): void {
   const { databaseUrl, jwtIssuer, jwtAudience = [], tokenFile } = configuration;
   logger.log(`Plant Store ${service.version} on Node.js ${process.versions.node}; database: ${databaseUrl.name}`);
   if (jwtIssuer !== undefined) logger.log(`JWTs: ${jwtIssuer} for ${jwtAudience.join(', ')}`);

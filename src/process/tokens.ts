@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { digestToken, generateToken, numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import { createTokenFile } from '../auth/token-file.js';
 import { TokenFileVerifier } from '../auth/token-file-verifier.js';
+import type { TokenVerifier } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
 import { namingVariable } from '../operator-error.js';
 import { inShell } from '../operator-text.js';
@@ -20,6 +21,26 @@ export function openTokens({ accessTokens, accessTokensFile, tokenFile }: Config
   if (accessTokensFile === undefined) tokens.load();
   else namingVariable('ACCESS_TOKENS_FILE', () => tokens.load());
   return tokens;
+}
+
+/** Makes the verifier of static tokens and, if an issuer is configured, of its JWTs. */
+export async function createVerifier(configuration: Configuration, tokens: StaticTokens): Promise<TokenVerifier> {
+  const { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUrl, jwtType: type, jwtAllowHttp } = configuration;
+  if (issuer === undefined || audience === undefined) return tokens;
+  const { JwtVerifier } = await import('../auth/jwt-verifier.js');
+  const jwksUrl = jwtJwksUrl === undefined ? undefined : new URL(jwtJwksUrl);
+  const jwts = new JwtVerifier({ issuer, audience, jwksUrl, type, allowHttp: jwtAllowHttp === 'on' });
+  return {
+    verify: (token) => tokens.verify(token) ?? jwts.verify(token),
+    onModuleInit() {
+      tokens.onModuleInit?.();
+      jwts.onModuleInit();
+    },
+    onApplicationShutdown() {
+      tokens.onApplicationShutdown?.();
+      jwts.onApplicationShutdown();
+    },
+  };
 }
 
 /**
