@@ -3,10 +3,21 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { nodeRequest } from '../node-request.js';
 import type { Principal, Refusal } from './token-verifier.js';
 
-/** The findings of the guard about a request, for the handler and the log: a principal, or a refusal. */
-export interface Authentication extends Partial<Refusal> {
-  /** The holder of the token, if it is valid. `detail` then says which scope it lacks (error 403), if any. */
-  readonly principal?: Principal;
+/** The finding of the guard about a token, for the handler and the log. */
+export type Authentication = Accepted | Refused;
+
+interface Accepted {
+  readonly principal: Principal;
+  readonly refusal?: undefined;
+  /** The scopes of the principal and the required one, if it lacks this (error 403). */
+  readonly missingScope?: string;
+}
+
+interface Refused {
+  readonly principal?: undefined;
+  readonly missingScope?: undefined;
+  /** Why the request gets error 401. */
+  readonly refusal: Refusal;
 }
 
 const AUTHENTICATION = Symbol('authentication');
@@ -19,7 +30,7 @@ export function setAuthentication(request: object, authentication: Authenticatio
 }
 
 /** Returns an empty object if the guard has not been asked. */
-export function authenticationOf(request: object): Authentication {
+export function authenticationOf(request: object): Partial<Authentication> {
   return (nodeRequest(request) as AuthenticatedRequest)[AUTHENTICATION] ?? {};
 }
 

@@ -2,13 +2,12 @@ import { type ExecutionContext, ForbiddenException, Injectable, UnauthorizedExce
 import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
-import { principalOf, setAuthentication } from './authenticated-request.js';
+import { type Authentication, principalOf, setAuthentication } from './authenticated-request.js';
 import { BearerRequest, explainHeader, isAttempt, STRATEGY } from './bearer.strategy.js';
-import type { Principal, Refusal, TokenVerifier } from './token-verifier.js';
+import { type Principal, type Refusal, TokenVerifier } from './token-verifier.js';
 
 /** The options of BearerAuthGuard; the class is also their injection token. */
 export abstract class BearerAuthOptions {
-  abstract readonly verifier: TokenVerifier;
   /** True if a guard of the host decides: ours then passes every request. */
   abstract readonly hostDecides: boolean;
   /** The scope that a token with scopes must have (RFC 6749 §3.3). */
@@ -36,6 +35,7 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   constructor(
     private readonly reflector: Reflector,
     private readonly authOptions: BearerAuthOptions,
+    private readonly verifier: TokenVerifier,
     private readonly adapterHost: HttpAdapterHost,
   ) {
     super();
@@ -59,29 +59,31 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
 
   /** The return type is `object`, because a host that compiles it may lack the types of passport-http-bearer. */
   override getRequest(context: ExecutionContext): object {
-    return new BearerRequest(requestOf(context), this.authOptions.verifier);
+    return new BearerRequest(requestOf(context), this.verifier);
   }
 
   /**
-   * Keeps the principal with its request, or refuses the request.
+   * Keeps the finding about the token with the request.
    *
    * @param error what the verifier has thrown
-   * @param result false if passport finds no token
+   * @param found passport's user: what the strategy has returned, or false if passport finds no token
+   * @throws {UnauthorizedException} if the request is refused
    */
-  override handleRequest<User>(
+  override handleRequest<Found>(
     error: Error | null,
-    result: User & (Principal | Refusal | false),
+    found: Found | false,
     _info: unknown,
     context: ExecutionContext,
-  ): User {
+  ): Found {
     if (error) throw error;
     const request = requestOf(context);
-    if (!result) return this.#refuse(context, explainHeader(request));
-    if ('refused' in result) return this.#refuse(context, result);
-    setAuthentication(request, { principal: result });
+    if (found === false) return this.#refuse(context, explainHeader(request));
+    const { principal, refusal } = found as Authentication;
+    if (refusal !== undefined) return this.#refuse(context, refusal);
+    setAuthentication(request, { principal });
     // Users of passport expect the principal there.
-    request.user = result;
-    return result;
+    request.user = principal;
+    return found;
   }
 
   /** @throws {ForbiddenException} if the principal lacks the scope that the handler or its controller requires */
@@ -92,16 +94,16 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     if (scopes === 'all' || required === undefined) return;
     const scope = required === '' ? this.authOptions.scope : required;
     if (scopes.includes(scope)) return;
-    const detail = `the scopes are "${scopes.join(' ')}", required: "${scope}"`;
-    setAuthentication(requestOf(context), { principal, detail });
+    const missingScope = `the scopes are "${scopes.join(' ')}", required: "${scope}"`;
+    setAuthentication(requestOf(context), { principal, missingScope });
     this.#setChallenge(context, `, error="insufficient_scope", scope="${scope}"`);
-    throw new ForbiddenException(ERROR_TABLE[403].message, { cause: detail });
+    throw new ForbiddenException(ERROR_TABLE[403].message, { cause: missingScope });
   }
 
   /** @throws {UnauthorizedException} always */
   #refuse(context: ExecutionContext, refusal: Refusal): never {
     const request = requestOf(context);
-    setAuthentication(request, refusal);
+    setAuthentication(request, { refusal });
     this.#setChallenge(context, isAttempt(request) ? ', error="invalid_token"' : '');
     throw new UnauthorizedException(ERROR_TABLE[401].message, { cause: refusal });
   }

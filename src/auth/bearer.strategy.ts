@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
 import { nodeRequest } from '../node-request.js';
+import type { Authentication } from './authenticated-request.js';
 import { isBearerToken, type Principal, type Refusal, REFUSAL_REASONS, type TokenVerifier } from './token-verifier.js';
 
 /** The name in passport's registry, which the process shares: a host may use `bearer` itself. */
@@ -12,7 +13,7 @@ const HEADER = 'authorization';
 /** Schemes that clients send by mistake. The log must not name any other word: it may be a token without its scheme. */
 const OTHER_SCHEME = /^(basic|digest|dpop|negotiate|ntlm|token|apikey) /i;
 
-/** Replaces the request for passport, which would also take tokens from its query and body (RFC 6750 §2.1). */
+/** Shows passport the Authorization header alone: it would also take tokens from the query and the body (RFC 6750 §2.1). */
 export class BearerRequest {
   readonly headers: { readonly authorization: string | undefined };
 
@@ -36,16 +37,17 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
   }
 
   /**
-   * Returns the result of the verifier, or false if the request comes from another guard than BearerAuthGuard. A refusal is
-   * returned as passport's user, because passport would keep only a message of a failure, and not its reason.
+   * Returns the finding about a token as passport's user, also if it is a refusal: of a failure, passport would keep only a
+   * message, and not its reason. Returns false to another guard than BearerAuthGuard.
    *
    * @throws what the verifier throws, or a TypeError if it returns anything but a VerificationResult
    */
-  async validate(request: unknown, token: string): Promise<Principal | Refusal | false> {
+  async validate(request: unknown, token: string): Promise<Authentication | false> {
     if (!(request instanceof BearerRequest)) return false;
-    if (!isBearerToken(token)) return { refused: 'malformed', detail: 'no token has such characters' };
+    if (!isBearerToken(token)) return { refusal: { refused: 'malformed', detail: 'no token has such characters' } };
     const result: unknown = (await request.verifier.verify(token)) ?? { refused: 'unknown' };
-    if (isRefusal(result) || isPrincipal(result)) return result;
+    if (isRefusal(result)) return { refusal: result };
+    if (isPrincipal(result)) return { principal: result };
     throw new TypeError('TokenVerifier.verify must return a principal with name and scopes, a refusal, or undefined');
   }
 }

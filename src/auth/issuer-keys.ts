@@ -15,27 +15,28 @@ const COOLDOWN = 1_000;
 export function createIssuerKeys(settings: JwtSettings): RemoteJWKSet {
   const { issuer, jwksUrl } = settings;
   const logger = new Logger('Authentication');
-  let nextFetch = 0;
-  let isFailing = false;
+  /** When the latest fetch failed; undefined if it succeeded. */
+  let failedAt: number | undefined;
   const fetchKeys = async (url: string, options: RequestInit): Promise<Response> => {
-    // jose's own cooldown does not count fetches that fail.
-    if (performance.now() < nextFetch) throw new ServiceUnavailableException();
-    nextFetch = performance.now() + COOLDOWN;
+    // jose's own cooldown counts successful fetches only.
+    if (failedAt !== undefined && performance.now() < failedAt + COOLDOWN) throw new ServiceUnavailableException();
     try {
       const keysUrl = jwksUrl === undefined ? await discover(url, settings, options) : url;
       const keys = (await fetchJson(keysUrl, settings, options)) as JSONWebKeySet;
       // Throws if these are no keys.
       createLocalJWKSet(keys);
-      if (isFailing) logger.log(`The keys of ${issuer} can be fetched again`);
-      isFailing = false;
+      if (failedAt !== undefined) logger.log(`The keys of ${issuer} can be fetched again`);
+      failedAt = undefined;
       return Response.json(keys);
     } catch (error) {
-      if (!isFailing) logger.error(`The keys of ${issuer} cannot be fetched: ${describe(error)}`);
-      isFailing = true;
+      if (failedAt === undefined) logger.error(`The keys of ${issuer} cannot be fetched: ${describe(error)}`);
+      failedAt = performance.now();
       throw new ServiceUnavailableException(undefined, { cause: error });
     }
   };
-  return createRemoteJWKSet(jwksUrl ?? new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`), {
+  // Without the URL of the keys, jose gets that of the discovery document, and `fetchKeys` goes on from there.
+  const discoveryUrl = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+  return createRemoteJWKSet(jwksUrl ?? new URL(discoveryUrl), {
     cooldownDuration: COOLDOWN,
     // Otherwise, while the issuer is down, jose would refuse tokens whose key was fetched long ago.
     cacheMaxAge: Infinity,

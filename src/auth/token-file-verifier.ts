@@ -19,7 +19,7 @@ interface TokenFileOptions {
  */
 export class TokenFileVerifier extends StaticTokens {
   readonly #logger = new Logger('Authentication');
-  /** The text of the file; undefined before it is read, and while the file cannot be used. */
+  /** The text of the file, if the latest `load` could use it. */
   #text: string | undefined;
   #stopWatching = (): void => undefined;
 

@@ -4,7 +4,7 @@ import { Transform } from 'class-transformer';
 import { IsIn, Matches } from 'class-validator';
 import { JWT_TYPES, type JwtType } from '../auth/access-token.js';
 import { DEFAULT_SCOPE, isBearerToken, isScope } from '../auth/token-verifier.js';
-import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/resolve-options.js';
+import { DEFAULT_BODY_LIMIT } from '../plants/resolve-options.js';
 import { DATABASE_URL_RULE, type DatabaseUrl, parseDatabaseUrl, sqliteUrl } from '../storage/database-url.js';
 import { DATABASE_DEFAULTS, type DatabaseOptions } from '../storage/engines.js';
 import {
@@ -17,6 +17,7 @@ import {
   Passes,
   ReadBy,
   readPortOrOff,
+  Size,
   Time,
   WholeNumber,
 } from './rules.js';
@@ -81,7 +82,7 @@ export class Configuration {
   @Passes(isScope, mustBe('a scope, which has no spaces and no quotation marks, for example plants:write'))
   readonly requiredScope: string = DEFAULT_SCOPE;
 
-  @ReadBy(parseBodyLimit, BODY_LIMIT_RULE)
+  @Size()
   readonly bodyLimit: number = DEFAULT_BODY_LIMIT;
 
   @WholeNumber(1, 1_000_000, 20_000)

@@ -1,6 +1,8 @@
 import { isIP } from 'node:net';
+import { applyDecorators } from '@nestjs/common';
 import { Transform } from 'class-transformer';
 import { IsDefined, IsInt, Max, Min, ValidateBy, type ValidationOptions } from 'class-validator';
+import { MAX_BODY_LIMIT } from '../plants/resolve-options.js';
 
 /** Completes the message "PORT must be …", with an example. The message must not have the value, which may be a secret. */
 export function mustBe(rule: string): ValidationOptions {
@@ -15,7 +17,7 @@ export function Passes(accepts: (text: string) => boolean, options: ValidationOp
 /** Reads the text with this function, which returns undefined if the text breaks the rule. */
 export function ReadBy(read: (text: string) => unknown, rule: string): PropertyDecorator {
   // For undefined, class-transformer would keep the default.
-  return both(
+  return applyDecorators(
     Transform(({ value }) => read(value as string) ?? null),
     IsDefined(mustBe(rule)),
   );
@@ -24,7 +26,7 @@ export function ReadBy(read: (text: string) => unknown, rule: string): PropertyD
 /** Reads a whole number within these bounds. */
 export function WholeNumber(least: number, greatest: number, example: number): PropertyDecorator {
   const rule = mustBe(`a number from ${least} to ${greatest}, for example ${example}`);
-  return both(
+  return applyDecorators(
     Transform(({ value }) => readNumber(value as string)),
     IsInt(rule),
     Min(least, rule),
@@ -35,25 +37,29 @@ export function WholeNumber(least: number, greatest: number, example: number): P
 /** Reads a time of 1 ms to 60 minutes, in milliseconds. */
 export function Time(): PropertyDecorator {
   const rule = mustBe('a time from 1ms to 60m, for example 30s');
-  return both(
+  return applyDecorators(
     Transform(({ value }) => readTime(value as string)),
     Min(1, rule),
     Max(3_600_000, rule),
   );
 }
 
-/** Reads values that are separated by commas, each of which the function accepts. */
-export function List(accepts: (text: string) => boolean, rule: string): PropertyDecorator {
-  return both(
-    Transform(({ value }) => (value as string).split(',').map((text) => text.trim())),
-    Passes(accepts, { ...mustBe(rule), each: true }),
+/** Reads the size of a body, in bytes. */
+export function Size(): PropertyDecorator {
+  const rule = mustBe('a size from 1b to 255mb, for example 512kb');
+  return applyDecorators(
+    Transform(({ value }) => readSize(value as string)),
+    Min(1, rule),
+    Max(MAX_BODY_LIMIT, rule),
   );
 }
 
-function both(...decorators: readonly PropertyDecorator[]): PropertyDecorator {
-  return (target, name) => {
-    for (const decorate of decorators) decorate(target, name);
-  };
+/** Reads values that are separated by commas, each of which the function accepts. */
+export function List(accepts: (text: string) => boolean, rule: string): PropertyDecorator {
+  return applyDecorators(
+    Transform(({ value }) => (value as string).split(',').map((text) => text.trim())),
+    Passes(accepts, { ...mustBe(rule), each: true }),
+  );
 }
 
 /** Reads decimal digits; `Number` would also read blanks, as 0. */
@@ -71,6 +77,11 @@ export function readPortOrOff(text: string): number | 'off' | undefined {
 function readTime(text: string): number {
   const [, count, unit = ''] = /^(\d+)(ms|s|m)$/.exec(text) ?? [];
   return Number(count) * ({ ms: 1, s: 1_000, m: 60_000 }[unit] ?? NaN);
+}
+
+function readSize(text: string): number {
+  const [, count, unit = 'b'] = /^(\d+(?:\.\d+)?)(b|kb|mb)?$/.exec(text.toLowerCase()) ?? [];
+  return Math.floor(Number(count) * ({ b: 1, kb: 1_024, mb: 1_048_576 }[unit] ?? NaN));
 }
 
 /** Returns whether a text is a host name or an IP address, without a port or a zone such as `%eth0`, which no URL may have. */

@@ -37,7 +37,7 @@ const answers = channel(ANSWER_CHANNEL);
 
 /** Publishes the answer to a request. */
 export function publishAnswer({ request, elapsedTime }: FastifyReply, status: number, body?: object): void {
-  const { principal, refused, detail } = authenticationOf(request.raw);
+  const { principal, missingScope, refusal } = authenticationOf(request.raw);
   const failure = status === 400 ? (body as ErrorBody) : undefined;
   answers.publish({
     requestId: request.id,
@@ -47,8 +47,8 @@ export function publishAnswer({ request, elapsedTime }: FastifyReply, status: nu
     statusCode: status,
     error: failure?.error,
     reason: failure && reasonOf(failure),
-    refusal: refused,
-    detail,
+    refusal: refusal?.refused,
+    detail: refusal?.detail ?? missingScope,
     duration: Math.round(elapsedTime * 1_000) / 1_000,
     address: request.ip,
   } satisfies AnswerEvent);

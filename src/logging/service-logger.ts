@@ -38,6 +38,8 @@ export class ServiceLogger extends ConsoleLogger {
 
   /** Logs the answers of the public port. */
   logRequests(requests: 'all' | 'failed'): void {
+    // The process may end within a turn, see `corkForThisTurn`.
+    process.once('exit', () => process.stdout.uncork());
     subscribe(ANSWER_CHANNEL, (message) => {
       const answer = message as AnswerEvent;
       if (requests === 'all' || answer.error !== undefined) this.#logAnswer(answer);
@@ -50,18 +52,10 @@ export class ServiceLogger extends ConsoleLogger {
   }
 
   /** Prints lines of any level to stdout, where Nest prints errors to stderr. */
-  protected override printMessages(
-    messages: unknown[],
-    context = '',
-    level: LogLevel = 'log',
-    _stream?: 'stdout' | 'stderr',
-    stack?: unknown,
-    params?: Record<string, unknown>,
-  ): void {
-    if ((level !== 'warn' && START_CONTEXTS.includes(context)) || !this.#hasRoom()) return;
-    super.printMessages(messages, context, level, 'stdout', stack, params);
-    // The process may end in this turn.
-    process.stdout.uncork();
+  protected override printMessages(...args: Parameters<ConsoleLogger['printMessages']>): void {
+    const [messages, context = '', level = 'log', , ...others] = args;
+    if ((level !== 'warn' && START_CONTEXTS.includes(context)) || !this.#admitLine()) return;
+    super.printMessages(messages, context, level, 'stdout', ...others);
   }
 
   /** Prints the names of docs/logs.md instead of Nest's. Other members of an error may have secrets. */
@@ -85,22 +79,24 @@ export class ServiceLogger extends ConsoleLogger {
     const level = levelOf(answer);
     if (process.stdout.isTTY) {
       this[level](describe(answer));
-    } else if (this.isLevelEnabled(level) && this.#hasRoom()) {
+    } else if (this.isLevelEnabled(level) && this.#admitLine()) {
       corkForThisTurn();
       const line = { level: LEVEL_NAMES[level], time: new Date().toISOString(), ...answer, message: 'request' };
       process.stdout.write(`${JSON.stringify(line)}\n`);
     }
   }
 
-  /** Returns whether a line may be written, and first logs how many were dropped before it. */
-  #hasRoom(): boolean {
+  /** Returns whether there is room for a line, and counts it as dropped otherwise. Before the next one, it logs how many were. */
+  #admitLine(): boolean {
     if (process.stdout.writableLength > MAX_WAITING) {
       this.#dropped += 1;
       return false;
     }
-    const dropped = this.#dropped;
+    if (this.#dropped > 0 && this.isLevelEnabled('warn')) {
+      const text = `Lines dropped because the reader of the log is too slow: ${this.#dropped}`;
+      super.printMessages([text], 'Log', 'warn', 'stdout');
+    }
     this.#dropped = 0;
-    if (dropped > 0) this.warn(`Lines dropped because the reader of the log is too slow: ${dropped}`, 'Log');
     return true;
   }
 }

@@ -21,12 +21,12 @@ interface HostRequest {
 type HostResponse = ServerResponse | { readonly raw: ServerResponse };
 
 /**
- * Returns the context of the request: a pipe gets only a value, but this one needs the request and its response. It is a
- * function, because a host's own global pipe runs first, and may copy objects, such as one that trims texts.
+ * The value of the parameter before our pipe: a function that returns the context, because a host's global pipes run first,
+ * and may copy objects, such as one that trims texts.
  */
-type LazyContext = () => ExecutionContext;
+type ContextGetter = () => ExecutionContext;
 
-const CurrentContext = createParamDecorator((_data: unknown, context: ExecutionContext): LazyContext => {
+const CurrentContext = createParamDecorator((_data: unknown, context: ExecutionContext): ContextGetter => {
   return () => context;
 });
 
@@ -35,7 +35,7 @@ export const PlantFromBody = (): ParameterDecorator => CurrentContext(NewPlantPi
 
 /** Reads the body of a request, and turns it into a valid NewPlant. */
 @Injectable()
-export class NewPlantPipe implements PipeTransform<LazyContext, Promise<NewPlantDto>> {
+export class NewPlantPipe implements PipeTransform<ContextGetter, Promise<NewPlantDto>> {
   readonly #logger = new Logger('PlantStore');
   readonly #bodies: BodyReader;
   #hasLoggedParser = false;
@@ -48,7 +48,7 @@ export class NewPlantPipe implements PipeTransform<LazyContext, Promise<NewPlant
   }
 
   /** @throws {ContractException} like `assertHeaders`, 500, like `BodyReader`, like `parseNewPlant`, in this order */
-  async transform(getContext: LazyContext): Promise<NewPlantDto> {
+  async transform(getContext: ContextGetter): Promise<NewPlantDto> {
     const http = getContext().switchToHttp();
     const hostRequest = http.getRequest<HostRequest>();
     const request = nodeRequest(hostRequest);

@@ -27,8 +27,8 @@ export interface PlantsModuleOptions {
   readonly realm?: string | undefined;
   readonly body?:
     | {
-        /** The greatest length: bytes, or a text such as `512kb` or `2mb`. Defaults to 1 MiB. */
-        readonly limit?: number | string | undefined;
+        /** Maximum bytes of a body. Defaults to 1 MiB. */
+        readonly limit?: number | undefined;
       }
     | undefined;
   /** Settings of a store that `repository` names with a URL. */

@@ -1,4 +1,4 @@
-import { type FactoryProvider, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Logger, Module, type OnApplicationShutdown, type Provider } from '@nestjs/common';
 import { BearerAuthGuard, BearerAuthOptions } from '../auth/bearer-auth.guard.js';
 import { BearerStrategy } from '../auth/bearer.strategy.js';
 import { TokenVerifier } from '../auth/token-verifier.js';
@@ -13,7 +13,7 @@ import { ResolvedOptions, resolveOptions } from './resolve-options.js';
 import { UnparsedBodyRegistration } from './unparsed-body.js';
 
 /** The providers of what the module's options describe. */
-const optionProviders: FactoryProvider[] = [
+const optionProviders: Provider[] = [
   { provide: ResolvedOptions, inject: [PLANTS_OPTIONS], useFactory: resolveOptions },
   {
     provide: PlantRepository,
@@ -29,16 +29,9 @@ const optionProviders: FactoryProvider[] = [
     // The verifier is a provider so that Nest calls its lifecycle hooks, and so that a test of the host can override it.
     provide: TokenVerifier,
     inject: [ResolvedOptions],
-    useFactory: ({ authentication }: ResolvedOptions): TokenVerifier => authentication.verifier,
+    useFactory: ({ verifier }: ResolvedOptions): TokenVerifier => verifier,
   },
-  {
-    provide: BearerAuthOptions,
-    inject: [ResolvedOptions, TokenVerifier],
-    useFactory: ({ authentication }: ResolvedOptions, verifier: TokenVerifier): BearerAuthOptions => {
-      const { hostDecides, scope, realm } = authentication;
-      return { verifier, hostDecides, scope, realm };
-    },
-  },
+  { provide: BearerAuthOptions, useExisting: ResolvedOptions },
 ];
 
 /** `POST /plants` for any Nest application. Nothing in this module changes other routes. */

@@ -1,4 +1,4 @@
-import type { BearerAuthOptions } from '../auth/bearer-auth.guard.js';
+import { BearerAuthOptions } from '../auth/bearer-auth.guard.js';
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import { DEFAULT_SCOPE, isBearerToken, isScope, type TokenVerifier } from '../auth/token-verifier.js';
 import { DATABASE_DEFAULTS } from '../storage/engines.js';
@@ -8,16 +8,13 @@ import type { PlantCreatedListener, PlantsModuleOptions } from './plants.module-
 /** Maximum bytes of a request body, unless the option `body.limit` or the variable BODY_LIMIT sets another limit. */
 export const DEFAULT_BODY_LIMIT = 1_048_576;
 
-/** The rule of `parseBodyLimit`, for messages. */
-export const BODY_LIMIT_RULE = 'a size from 1b to 255mb, for example 512kb';
-
-/** Bytes in a unit. */
-const UNITS: Readonly<Record<string, number>> = { b: 1, kb: 1_024, mb: 1_048_576 };
+/** The greatest limit of a body, 255 MiB: SQL doubles each quotation mark, and V8 has no string of 512 MiB. */
+export const MAX_BODY_LIMIT = 267_386_880;
 
 /** The checked options, with the defaults; the class is also their injection token. */
-export abstract class ResolvedOptions {
+export abstract class ResolvedOptions extends BearerAuthOptions {
   abstract readonly repository: string | PlantRepository;
-  abstract readonly authentication: BearerAuthOptions;
+  abstract readonly verifier: TokenVerifier;
   /** Maximum bytes of a body. */
   abstract readonly bodyLimit: number;
   abstract readonly database: { readonly timeout: number; readonly startTimeout: number };
@@ -25,67 +22,55 @@ export abstract class ResolvedOptions {
 }
 
 /**
- * Fills in the defaults, and checks what the types of TypeScript do not check: the syntax and the range of values, values that
- * are undefined because an environment variable is missing, and unknown members in the result of a factory. If a host wrote
- * `scopes` instead of `scope`, the module would accept tokens with the default scope.
+ * Fills in the defaults, and checks what would otherwise fail later or open the route: values that are undefined because an
+ * environment variable is missing, and unknown names in the result of a factory. If a host wrote `scopes` instead of `scope`,
+ * the module would accept tokens with the default scope.
  *
  * @throws {TypeError} at an option that is unknown or wrong; its message is one line
  */
 export function resolveOptions(options: PlantsModuleOptions): ResolvedOptions {
-  const { repository, authentication, body, database, onPlantCreated, ...others } = options;
-  const { scope = DEFAULT_SCOPE, realm = 'plants', ...unknown } = others;
-  const { limit = DEFAULT_BODY_LIMIT, ...unknownOfBody } = { ...body };
-  const {
-    timeout = DATABASE_DEFAULTS.timeout,
-    startTimeout = DATABASE_DEFAULTS.startTimeout,
-    ...more
-  } = { ...database };
-  const [name] = Object.keys({ ...unknown, ...unknownOfBody, ...more });
-  if (name !== undefined) throw new TypeError(`PlantsModule: there is no option ${name}`);
-  const verifier = verifierOf(authentication);
-  const bodyLimit = parseBodyLimit(`${limit}`);
-  check(isRepository(repository), 'repository must be a URL such as sqlite:data/plants.db, or a PlantRepository');
-  check(
-    verifier !== undefined,
-    "authentication must be { tokens: ['…'] } with letters, digits and -._~+/ in each token, { verifier }, or false",
-  );
-  check(isScope(scope), 'scope must be one word such as plants:write, without spaces, quotation marks and backslashes');
-  check(isRealm(realm), 'realm must be printable ASCII characters, without quotation marks and backslashes');
-  check(bodyLimit !== undefined, `body.limit must be a number of bytes or ${BODY_LIMIT_RULE}`);
-  check(isTimeout(timeout) && isTimeout(startTimeout), 'database must have timeouts from 1 to 3600000');
-  check(onPlantCreated === undefined || typeof onPlantCreated === 'function', 'onPlantCreated must be a function');
-  return {
+  const { repository, authentication, scope, realm, body, database, onPlantCreated, ...unknown } = options;
+  for (const name of Object.keys(unknown)) throw new TypeError(`PlantsModule: there is no option ${name}`);
+  const resolved = {
     repository,
-    authentication: { verifier, hostDecides: authentication === false, scope, realm },
-    bodyLimit,
-    database: { timeout, startTimeout },
+    verifier: verifierOf(authentication),
+    hostDecides: authentication === false,
+    scope: scope ?? DEFAULT_SCOPE,
+    realm: realm ?? 'plants',
+    bodyLimit: body?.limit ?? DEFAULT_BODY_LIMIT,
+    database: {
+      timeout: database?.timeout ?? DATABASE_DEFAULTS.timeout,
+      startTimeout: database?.startTimeout ?? DATABASE_DEFAULTS.startTimeout,
+    },
     onPlantCreated,
   };
-}
-
-/**
- * Parses a size, and returns it in bytes; undefined if it is not valid. The maximum is 255 MiB: SQL doubles each quotation
- * mark, and V8 has no string of 512 MiB.
- */
-export function parseBodyLimit(text: string): number | undefined {
-  const [, count, unit = 'b'] = /^(\d{1,9}(?:\.\d+)?)(b|kb|mb)?$/.exec(text.toLowerCase()) ?? [];
-  const size = Math.floor(Number(count) * (UNITS[unit] ?? NaN));
-  return size >= 1 && size <= 267_386_880 ? size : undefined;
+  check(isRepository(repository), 'repository must be a URL such as sqlite:data/plants.db, or a PlantRepository');
+  check(
+    isScope(resolved.scope),
+    'scope must be one word such as plants:write, without quotation marks and backslashes',
+  );
+  check(isRealm(resolved.realm), 'realm must be printable ASCII characters, without quotation marks and backslashes');
+  check(isBodyLimit(resolved.bodyLimit), `body.limit must be a number of bytes from 1 to ${MAX_BODY_LIMIT}`);
+  return resolved;
 }
 
 function check(isValid: boolean, rule: string): asserts isValid {
   if (!isValid) throw new TypeError(`PlantsModule: the option ${rule}`);
 }
 
-/** Returns the verifier that the option describes; undefined for an invalid option. */
-function verifierOf(authentication: PlantsModuleOptions['authentication'] | undefined): TokenVerifier | undefined {
+/** Returns the verifier that the option describes. */
+function verifierOf(authentication: PlantsModuleOptions['authentication'] | undefined): TokenVerifier {
   // Only `false` itself opens the route: a missing environment variable must not. If the guard asked this verifier, the route
   // would be closed.
   if (authentication === false) return new StaticTokens([]);
   const { tokens, verifier, ...unknown }: { tokens?: unknown; verifier?: unknown } = { ...authentication };
-  if (Object.keys(unknown).length > 0 || (tokens !== undefined && verifier !== undefined)) return undefined;
-  if (areTokens(tokens)) return new StaticTokens(numberTokens(tokens));
-  return isVerifier(verifier) ? verifier : undefined;
+  const isUnambiguous = Object.keys(unknown).length === 0 && (tokens === undefined || verifier === undefined);
+  if (isUnambiguous && areTokens(tokens)) return new StaticTokens(numberTokens(tokens));
+  check(
+    isUnambiguous && isVerifier(verifier),
+    "authentication must be { tokens: ['…'] } with letters, digits and -._~+/ in each token, { verifier }, or false",
+  );
+  return verifier;
 }
 
 function areTokens(value: unknown): value is readonly string[] {
@@ -106,6 +91,6 @@ function isRealm(text: string): boolean {
   return /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(text);
 }
 
-function isTimeout(value: number): boolean {
-  return Number.isInteger(value) && value >= 1 && value <= 3_600_000;
+function isBodyLimit(value: number): boolean {
+  return Number.isInteger(value) && value >= 1 && value <= MAX_BODY_LIMIT;
 }

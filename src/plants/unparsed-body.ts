@@ -18,22 +18,21 @@ type Middleware = (request: IncomingMessage, response: unknown, next: () => void
  */
 export function unparsedBody(): Middleware {
   // Express and Fastify cut off the path that the middleware is registered for.
-  return hideBodyAt(() => '/');
+  return hideBodyAt(() => '');
 }
 
 /** Registers the middleware of `unparsedBody` for `POST /plants`, when Nest creates this provider. */
 @Injectable()
 export class UnparsedBodyRegistration {
   constructor(config: ApplicationConfig, adapterHost: HttpAdapterHost) {
-    // NestFactory has set the adapter before this constructor runs, and a testing module sets it later: `init$` replays
-    // (https://docs.nestjs.com/faq/http-adapter). In both cases the middleware precedes the body parser of Express, which
-    // `app.init()` registers. A MiddlewareConsumer would register it after the parser:
+    // Called at once in an application of NestFactory, and later in one of a testing module. In both, the middleware precedes
+    // the body parser of Express, which `app.init()` registers; that of a MiddlewareConsumer would follow it:
     // https://github.com/nestjs/nest/blob/master/packages/core/nest-application.ts
     adapterHost.init$.subscribe(() => {
       // An application context without a server has no adapter.
       const adapter = adapterHost.httpAdapter as AbstractHttpAdapter | null;
       // The application sets its prefix later.
-      adapter?.use(hideBodyAt(() => [...config.getGlobalPrefix().split('/'), PLANTS_PATH].filter(Boolean).join('/')));
+      adapter?.use(hideBodyAt(() => `${config.getGlobalPrefix()}/${PLANTS_PATH}`));
     });
   }
 }
@@ -41,21 +40,20 @@ export class UnparsedBodyRegistration {
 /** Returns middleware that hides the body of `POST` at a path from the parsers that run after it. */
 function hideBodyAt(path: () => string): Middleware {
   return (request, _response, next) => {
-    if (request.method === 'POST' && routed(request.url ?? '') === routed(path())) hideBody(request);
+    if (request.method === 'POST' && samePath(request.url ?? '', path())) hideBody(request);
     next();
   };
 }
 
-/**
- * Returns the path of a request target in one spelling for all that a router may take for the same: Express ignores the
- * letter case and a slash at the end. The target may be absolute, as `http://example.org/plants` (RFC 9112 §3.2.2).
- */
-function routed(url: string): string {
-  return url
-    .replace(/^https?:\/\/[^/?]*/i, '')
-    .replace(/\?.*$/s, '')
-    .replace(/^\/|\/$/g, '')
-    .toLowerCase();
+/** Compares paths as Express does, which ignores the letter case and slashes at the ends. */
+function samePath(target: string, path: string): boolean {
+  return segmentsOf(target).join('/') === segmentsOf(path).join('/');
+}
+
+/** Returns the segments of a request target, which may be absolute, as `http://example.org/plants` (RFC 9112 §3.2.2). */
+function segmentsOf(target: string): string[] {
+  const [, path = ''] = /^(?:https?:\/\/[^/?]*)?([^?]*)/i.exec(target) ?? [];
+  return path.toLowerCase().split('/').filter(Boolean);
 }
 
 /** Deletes the headers without which parsers skip a request (RFC 9112 §6.3). */

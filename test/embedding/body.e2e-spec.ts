@@ -37,7 +37,7 @@ class HostModule {
     const plants = PlantsModule.forRoot({
       repository: 'sqlite::memory:',
       authentication: { tokens: ['token'] },
-      body: { limit: '1kb' },
+      body: { limit: 1_024 },
     });
     return { module: HostModule, imports: [plants, ...imports], controllers: [OwnController] };
   }

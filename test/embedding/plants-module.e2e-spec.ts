@@ -74,7 +74,7 @@ describe('The options of PlantsModule', () => {
       authentication: { verifier },
       scope: 'garden',
       realm: 'the garden',
-      body: { limit: '1kb' },
+      body: { limit: 1_024 },
     });
 
     expect(await send(app, { token: null })).toMatchObject({
