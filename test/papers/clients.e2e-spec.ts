@@ -13,7 +13,7 @@ import { ServiceDirectory } from '../support/service-directory.js';
 
 const BINARIES = join(ROOT, 'node_modules/.bin');
 const GUIDE = new Paper('docs/clients.md');
-const PLANT = { id: 9007199254740993n, name: 'Monstera', tag: 'indoor' };
+const PLANT = { id: 9007199254740995n, name: 'Monstera', tag: 'indoor' };
 
 const directory = ServiceDirectory.ofEachTest();
 
