@@ -1,4 +1,5 @@
 import { Logger, Module, type OnApplicationShutdown, type Provider } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
 import { BearerAuthGuard, BearerAuthOptions } from '../auth/bearer-auth.guard.js';
 import { BearerStrategy } from '../auth/bearer.strategy.js';
 import { TokenVerifier } from '../auth/token-verifier.js';
@@ -7,14 +8,24 @@ import { GroupCommit } from '../storage/group-commit.js';
 import { openRepository } from '../storage/engines.js';
 import { PlantRepository } from '../storage/plant-repository.js';
 import { PlantsController } from './plants.controller.js';
-import { ConfigurableModuleClass, PLANTS_OPTIONS } from './plants.module-definition.js';
+import { ConfigurableModuleClass, PLANTS_OPTIONS, type PlantsModuleOptions } from './plants.module-definition.js';
 import { PlantsService } from './plants.service.js';
 import { ResolvedOptions, resolveOptions } from './resolve-options.js';
 import { UnparsedBodyRegistration } from './unparsed-body.js';
 
 /** The providers of what the module's options describe. */
 const optionProviders: Provider[] = [
-  { provide: ResolvedOptions, inject: [PLANTS_OPTIONS], useFactory: resolveOptions },
+  {
+    provide: ResolvedOptions,
+    inject: [PLANTS_OPTIONS, ModuleRef],
+    useFactory: (options: PlantsModuleOptions, module: ModuleRef): ResolvedOptions => {
+      // Express would ignore the second route without a warning.
+      if (module.get<unknown>(PLANTS_OPTIONS, { strict: false, each: true }).length > 1) {
+        throw new TypeError('PlantsModule: it is registered twice: import the result of one forRoot');
+      }
+      return resolveOptions(options);
+    },
+  },
   {
     provide: PlantRepository,
     inject: [ResolvedOptions],

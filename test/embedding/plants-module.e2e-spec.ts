@@ -100,6 +100,20 @@ describe('The options of PlantsModule', () => {
     expect(await start(options).catch(String)).toMatch(message);
   });
 
+  it('belong to one registration, which several modules may import', async () => {
+    const plants = PlantsModule.forRoot(OPTIONS);
+    @Module({ imports: [plants] })
+    class GardenModule {}
+    @Module({})
+    class HostModule {}
+    const app = await newApp({ module: HostModule, imports: [GardenModule, plants] });
+
+    expect(await send(app)).toMatchObject({ status: 200 });
+    await expect(
+      newApplication({ module: HostModule, imports: [GardenModule, PlantsModule.forRoot(OPTIONS)] }),
+    ).rejects.toThrow(new TypeError('PlantsModule: it is registered twice: import the result of one forRoot'));
+  });
+
   it('bound the time in which a batch waits for a lock', async () => {
     const store = await newStore();
     const app = await start({ repository: store.url, database: { timeout: 100 } });
