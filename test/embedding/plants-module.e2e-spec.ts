@@ -93,7 +93,7 @@ describe('The options of PlantsModule', () => {
   });
 
   it.each([
-    [{ repository: 'plants.db' }, /^OperatorError: .*sqlite: and a path, or with postgres:/],
+    [{ repository: 'plants.db' }, /^OperatorError: .*sqlite: and a path/],
     [{ repository: 'postgres://u:secret@db.example.com/plants' }, /^OperatorError: .*must have sslmode, [^\n]+$/],
     [{ scopes: 'plants:admin' }, /^TypeError: PlantsModule: there is no option scopes$/],
   ])('end the start if they are wrong: %j', async (options, message) => {
