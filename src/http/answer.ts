@@ -41,8 +41,8 @@ function hasUnreadBody({ headers, readableEnded }: IncomingMessage): boolean {
 }
 
 /**
- * Ends an answer when the rest of the request's body was discarded. Otherwise Node would reset the connection of a client that still
- * sends, and the client would lose the answer (RFC 9112 §9.6).
+ * Ends an answer when the rest of the request's body was discarded. Otherwise Node would reset the connection of a client
+ * that still sends, and the client would lose the answer (RFC 9112 §9.6).
  */
 function endAfterBody({ raw: response, request }: FastifyReply, json: string): void {
   response.write(json);
