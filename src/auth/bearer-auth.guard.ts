@@ -4,17 +4,7 @@ import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { type Authentication, principalOf, setAuthentication } from './authenticated-request.js';
 import { BearerRequest, explainHeader, isAttempt, STRATEGY } from './bearer.strategy.js';
-import { type Principal, type Refusal, TokenVerifier } from './token-verifier.js';
-
-/** The options of BearerAuthGuard; the class is also their injection token. */
-export abstract class BearerAuthOptions {
-  /** True if a guard of the host decides: ours then passes every request. */
-  abstract readonly hostDecides: boolean;
-  /** The scope that a token with scopes must have (RFC 6749 §3.3). */
-  abstract readonly scope: string;
-  /** The name of the protected space in challenges (RFC 9110 §11.5). */
-  abstract readonly realm: string;
-}
+import { BearerAuthOptions, type Principal, type Refusal, TokenVerifier } from './token-verifier.js';
 
 /**
  * Requires a scope of tokens that have scopes, for a handler or all of a controller: `RequiresScope('plants:read')`.

@@ -37,6 +37,16 @@ export function isBearerToken(text: string): boolean {
   return /^[A-Za-z0-9\-._~+/]+=*$/.test(text);
 }
 
+/** The options of BearerAuthGuard; the class is also their injection token. */
+export abstract class BearerAuthOptions {
+  /** True if a guard of the host decides: ours then passes every request. */
+  abstract readonly hostDecides: boolean;
+  /** The scope that a token with scopes must have (RFC 6749 §3.3). */
+  abstract readonly scope: string;
+  /** The name of the protected space in challenges (RFC 9110 §11.5). */
+  abstract readonly realm: string;
+}
+
 export const DEFAULT_SCOPE = 'plants:write';
 
 /** Returns whether the text is one scope (RFC 6749 §3.3, scope-token): printable ASCII without space, `"` and `\`. */

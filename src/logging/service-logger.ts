@@ -93,8 +93,8 @@ export class ServiceLogger extends ConsoleLogger {
       return false;
     }
     if (this.#dropped > 0 && this.isLevelEnabled('warn')) {
-      const text = `Lines dropped because the reader of the log is too slow: ${this.#dropped}`;
-      super.printMessages([text], 'Log', 'warn', 'stdout');
+      // Not `warn`, which would ask for room again.
+      super.printMessages([`Lines dropped because the reader of the log is too slow: ${this.#dropped}`], 'Log', 'warn');
     }
     this.#dropped = 0;
     return true;

@@ -1,8 +1,8 @@
 import { Logger, Module, type OnApplicationShutdown, type Provider } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { BearerAuthGuard, BearerAuthOptions } from '../auth/bearer-auth.guard.js';
+import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
 import { BearerStrategy } from '../auth/bearer.strategy.js';
-import { TokenVerifier } from '../auth/token-verifier.js';
+import { BearerAuthOptions, TokenVerifier } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { openRepository } from '../storage/engines.js';

@@ -1,6 +1,11 @@
-import { BearerAuthOptions } from '../auth/bearer-auth.guard.js';
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
-import { DEFAULT_SCOPE, isBearerToken, isScope, type TokenVerifier } from '../auth/token-verifier.js';
+import {
+  BearerAuthOptions,
+  DEFAULT_SCOPE,
+  isBearerToken,
+  isScope,
+  type TokenVerifier,
+} from '../auth/token-verifier.js';
 import { DATABASE_DEFAULTS } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import type { PlantCreatedListener, PlantsModuleOptions } from './plants.module-definition.js';

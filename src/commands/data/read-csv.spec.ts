@@ -79,9 +79,10 @@ describe('A row of CSV', () => {
 
   it.each([
     {
-      ids: ['', '01', 'a', '+1', ' 1', '1 ', '9223372036854775808', '1.5', '7.000', '9007199254740992.0'],
+      ids: ['', '01', 'a', '+1', ' 1', '1 ', '9223372036854775808', '1.5', '7.000'],
       reason: /^id must be an integer[^:]+$/,
     },
+    { ids: ['9007199254740992.0'], reason: /^id must be an integer .*: send its digits alone/ },
     { ids: ['9.0072E+15', '9,0072E+15', '1e3', '-4E5'], reason: /^The id \S+ was rounded by a spreadsheet: / },
   ])('is rejected for an id such as $ids.0', async ({ ids, reason }) => {
     for (const id of ids) {
