@@ -2,17 +2,17 @@ import Sequencer from '@jest/test-sequencer';
 
 /** The spec files that take the longest, in this order. */
 const LONGEST = [
-  'process/unread-log',
-  'embedding/package',
-  'http/timeouts',
-  'storage/database-server',
-  'config/environment',
-  'http/shutdown',
+  'commands/token',
   'commands/move',
-  'storage/crash',
+  'commands/program',
+  'process/start',
+  'papers/embedding',
   'storage/database-faults',
-  'storage/database-repository',
-  'management/listener',
+  'storage/database-server',
+  'commands/interrupted',
+  'storage/crash',
+  'storage/store-faults',
+  'embedding/package',
 ];
 
 /** Starts the longest files first, so that none of them runs alone at the end. Jest orders the others by size. */
