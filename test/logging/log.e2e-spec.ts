@@ -71,6 +71,8 @@ describe('The log on a terminal', () => {
     expect(await create(url)).toEqual(CREATED);
     breakStore();
     expect(await create(url, { id: 2, name: 'Ficus' })).toEqual(refusal(500));
+    // The signal ends `script`, too, and the line of a request comes after its answer.
+    await service.printed(/("error":500),/);
     await service.stop();
 
     const text = stripVTControlCharacters(service.stdout);
