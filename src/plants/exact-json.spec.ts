@@ -29,6 +29,7 @@ describe('exactInteger', () => {
     ['9.00719925474099e15', 9007199254740990n],
     ['1e-1', undefined],
     ['10000000000000000000', undefined],
+    ['9.007199254740991e15', undefined],
     ['9007199254740992.0', undefined],
     ['9.007199254740992e15', undefined],
     ['"7"', undefined],
