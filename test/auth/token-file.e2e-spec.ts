@@ -79,6 +79,15 @@ describe('A token file', () => {
     expect(valid(TOKEN, SECOND_TOKEN)).toEqual([SECOND_TOKEN]);
   });
 
+  it('that may be missing until the first token is created is logged when it vanishes later', () => {
+    const ofDefaultFile = new TokenFileVerifier(file, { mayBeMissing: true });
+    ofDefaultFile.load();
+    unlinkSync(file);
+    ofDefaultFile.reload();
+
+    expect(errors.mock.calls).toEqual([[expect.stringMatching(/there is no file.+; keeping the tokens read before$/)]]);
+  });
+
   it('is logged when it is in use again, or has changed, and not otherwise', () => {
     tokens.reload();
     expect(logged).not.toHaveBeenCalled();
