@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type NewPlantDto, PlantsModule, PlantsService } from '../../src/index.js';
 import { type Application, HostLog, newApplication, send } from '../support/hosts/application.js';
 
@@ -74,6 +75,20 @@ describe('onPlantCreated', () => {
     expect(await create({ id: 1, name: 'Monstera' })).toEqual({ name: 'Monstera' });
     await app.close();
     expect(isAnswered).toBe(true);
+  });
+
+  it('has ended when the application is closed, even for a plant that waits for the store when the close begins', async () => {
+    let isEnded = false;
+    react = async () => {
+      await nextTurn();
+      isEnded = true;
+    };
+
+    const created = app.get(PlantsService).create({ id: 1n, name: 'Monstera' });
+    await app.close();
+
+    expect(isEnded).toBe(true);
+    await created;
   });
 
   it('delays no answer, but the close of the application, and cannot create plants then', async () => {
