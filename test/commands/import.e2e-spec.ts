@@ -1,6 +1,7 @@
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import type { Run } from '../support/command.js';
 import { ServiceDirectory } from '../support/service-directory.js';
+import { until } from '../support/until.js';
 
 const directory = ServiceDirectory.ofEachTest();
 
@@ -67,6 +68,25 @@ describe('plant-store import', () => {
       status: 0,
       stdout: '',
       stderr: '0 created, 0 repeated, 0 conflicts, 0 rejected\n',
+    });
+  });
+
+  it('prints nothing on stdout, not even a log, if another program locks the store for longer than STORE_TIMEOUT', async () => {
+    const running = directory.command('import', ['--json'], { STORE_TIMEOUT: '100ms' });
+    await until('it has created the store', () => {
+      try {
+        return existsSync(directory.file('data/plants.db')) && directory.names().length === 0;
+      } catch {
+        return false;
+      }
+    });
+    directory.openDatabase().exec('BEGIN IMMEDIATE');
+    running.child.stdin.end('{"id":1,"name":"Monstera"}\n');
+
+    expect({ status: await running.ended, stdout: running.stdout, stderr: running.stderr }).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^plant-store: .+locked.*\n$/) as unknown,
     });
   });
 
