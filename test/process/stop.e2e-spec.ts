@@ -10,10 +10,10 @@ import { until } from '../support/until.js';
 
 const directory = ServiceDirectory.ofEachTest();
 
-/** With a request in flight that never ends, only the timeout or a second signal can end the service. */
-const VARIABLES: Variables = { ...WITH_TOKEN, SHUTDOWN_TIMEOUT: '2s' };
+/** With a request in flight that never ends, only a second signal can end the service in time. */
+const VARIABLES: Variables = { ...WITH_TOKEN, SHUTDOWN_TIMEOUT: '60m', REQUEST_TIMEOUT: '60m' };
 
-/** Milliseconds: SHUTDOWN_TIMEOUT, and time to spare for a busy machine. */
+/** Milliseconds to spare for a busy machine. */
 const IN_TIME = 20_000;
 
 /** A service whose log has no reader any more. */
@@ -41,12 +41,12 @@ async function withoutReader(name: string): Promise<Unread> {
 }
 
 /** Starts a service whose log is a full pipe, with a reader that has stopped. */
-async function withStoppedReader(name: string): Promise<Unread> {
+async function withStoppedReader(name: string, variables = VARIABLES): Promise<Unread> {
   const shell = `mkfifo ${name} && exec 3<>${name} && head -c 65536 /dev/zero >&3 && exec "$@" > ${name}`;
   const reserved = reservePort();
   const url = `http://127.0.0.1:${reserved.port}`;
   const wrapper = ['sh', '-c', shell, 'sh'];
-  const service = directory.launch({ ...VARIABLES, PORT: `${reserved.port}` }, { wrapper });
+  const service = directory.launch({ ...variables, PORT: `${reserved.port}` }, { wrapper });
   await until('the service listens', async () => (await ask(url).catch(() => 0)) === 200);
   reserved.free();
   return { pid: service.pid ?? 0, url, begin: () => service.signal('SIGTERM') };
@@ -123,7 +123,7 @@ describe('A service ends in time after two signals, the second one 0 or 10 ms af
   });
 
   it('a full pipe, and the second signal does not come', async () => {
-    const { pid, begin } = await withStoppedReader('log');
+    const { pid, begin } = await withStoppedReader('log', { ...VARIABLES, SHUTDOWN_TIMEOUT: '2s' });
 
     begin();
 
