@@ -65,4 +65,14 @@ describe('A service whose log is not read', () => {
     const written = lines.filter(({ statusCode }) => statusCode !== undefined).length;
     expect(written + Number(lines[dropped]?.message.split(': ')[1])).toBe(sent + 1);
   });
+
+  it('ends when the log is read again, with the last line Stopped', async () => {
+    const { service, url } = await startUnread(2 * MAX_KEPT);
+    service.signal('SIGTERM');
+    await until('it has closed its port', async () => (await ask(url)) === undefined);
+    service.releaseOutput();
+
+    expect(await service.ended).toBe(0);
+    expect(service.lines.at(-1)).toContain('"message":"Stopped"');
+  });
 });
