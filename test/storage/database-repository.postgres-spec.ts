@@ -1,7 +1,10 @@
 /** What is particular to the repository and the schema on PostgreSQL; plant-repository.spec.ts has what both engines promise. */
 import pg from 'pg';
+import { parseDatabaseUrl, type PostgresUrl } from '../../src/storage/database-url.js';
 import { DATABASE_DEFAULTS, engineOf, openRepository } from '../../src/storage/engines.js';
 import { type PlantRepository, RepositoryUnavailableError } from '../../src/storage/plant-repository.js';
+import { PostgresPool } from '../../src/storage/postgres/pool.js';
+import { PostgresRepository } from '../../src/storage/postgres/repository.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
 import { nameOf } from '../support/postgres-history.js';
 import { until } from '../support/until.js';
@@ -77,6 +80,17 @@ describe('the PostgreSQL repository', () => {
     expect(await query('SELECT setting FROM commits')).toEqual([{ setting: atCommit }]);
   });
 
+  // Behind a pooler, another program may have the session next.
+  it('leaves the setting of the session as it is', async () => {
+    await query(`ALTER DATABASE ${nameOf(url)} SET synchronous_commit = off`);
+    const pool = new PostgresPool(pg, parseDatabaseUrl(url) as PostgresUrl, 10_000);
+
+    await new PostgresRepository(pg, pool, pool, () => Promise.reject(new Error())).add([{ id: 1n, name: 'Monstera' }]);
+
+    expect(await pool.transact('SHOW synchronous_commit')).toEqual([['off']]);
+    await pool.close();
+  });
+
   it('stores quotation marks and backslashes as they are where standard_conforming_strings is off', async () => {
     await repository.close();
     await query(`ALTER DATABASE ${nameOf(url)} SET standard_conforming_strings = off`);
@@ -132,6 +146,27 @@ describe('the PostgreSQL repository', () => {
     await expect(added).rejects.toThrow('the database cannot be used: canceling statement due to statement timeout');
     expect(performance.now() - began).toBeLessThan(timeout + 500);
     await impatient.close();
+  });
+
+  it('gives the server less time for the next attempt after a transient failure', async () => {
+    const timeout = 10_000;
+    const patient = await openRepository(url, { timeout });
+    await query(`
+      CREATE SEQUENCE attempts;
+      CREATE FUNCTION fail_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF nextval('attempts') = 1 THEN RAISE SQLSTATE '40001'; END IF;
+        NEW.tag = (SELECT setting FROM pg_settings WHERE name = 'statement_timeout');
+        RETURN NEW;
+      END $$;
+      CREATE TRIGGER failing BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION fail_once();
+    `);
+
+    await patient.add([{ id: 1n, name: 'Monstera' }]);
+
+    const [{ tag }] = (await query('SELECT tag FROM plants')) as [{ tag: string }];
+    // The pause between the attempts takes 20 ms, and the server has 0.8 of what is left.
+    expect(Number(tag)).toBeLessThanOrEqual(0.8 * (timeout - 20));
+    await patient.close();
   });
 
   it('writes nothing in a check, which fails where the service could not write', async () => {
