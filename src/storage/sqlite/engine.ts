@@ -20,8 +20,6 @@ const SETTINGS = [
   'wal_autocheckpoint = 2000',
   // The cache of 4 MiB holds the inner pages of 30 million plants. With random ids, SQLite reads only inner pages again.
   'cache_size = -4096',
-  // Syncs the log: a process that was killed may have written a plant to it without a sync, which would count as repeated.
-  'wal_checkpoint',
 ];
 
 export function sqliteEngine({ file = IN_MEMORY }: SqliteUrl): Engine {

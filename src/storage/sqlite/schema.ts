@@ -26,6 +26,8 @@ export function updateSchema(database: SqliteDatabase): void {
   // In a transaction, so that two processes never make the same step.
   inTransaction(database, () => {
     for (const step of STEPS.slice(readVersion(database))) database.exec(step);
+    // Written at each start, because the commit then syncs the log: a process that was killed may have written a plant to it
+    // without a sync, which would count as repeated.
     database.exec(`PRAGMA user_version = ${STEPS.length}`);
   });
 }
