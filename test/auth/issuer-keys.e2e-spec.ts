@@ -205,7 +205,18 @@ describe('A provider', () => {
     expect(await accepts(token)).toBe(true);
   });
 
-  it.each<{ what: string; path: string; reply: (issuer: string) => { status?: number; body?: string } }>([
+  it.each<{
+    what: string;
+    path: string;
+    reply: (issuer: string) => { status?: number; body?: string };
+    fault?: RegExp;
+  }>([
+    {
+      what: 'names keys on http',
+      path: 'openid',
+      reply: (issuer) => ({ body: JSON.stringify({ issuer, jwks_uri: 'http://keys.example/jwks' }) }),
+      fault: /http:\/\/keys\.example\/jwks is not https/,
+    },
     {
       what: 'has another issuer',
       path: 'openid',
@@ -215,12 +226,13 @@ describe('A provider', () => {
     { what: 'redirects', path: 'openid', reply: () => ({ status: 302, location: '/elsewhere' }) },
     { what: 'sends HTML', path: 'openid', reply: () => ({ body: '<html>' }) },
     { what: 'sends no keys', path: 'jwks', reply: () => ({ body: '{"keys":1}' }) },
-  ])('that $what causes error 503, and its fault is logged', async ({ path, reply }) => {
+  ])('that $what causes error 503, and its fault is logged', async ({ path, reply, fault = /./ }) => {
     provider.reply = (requested) => (requested.includes(path) ? reply(provider.issuer) : {});
 
     expect(await accepts(await provider.sign())).toBeUndefined();
     expect(provider.requests).not.toContain('/elsewhere');
     expect(errors).toEqual([expect.stringMatching(/^The keys of http:\S+ cannot be fetched: /)]);
+    expect(errors[0]).toMatch(fault);
   });
 
   it('has five seconds to answer, and its faults and their end are logged once', async () => {

@@ -113,6 +113,14 @@ describe('An access token', () => {
     verifications.mockRestore();
   });
 
+  it('is not taken for a token with the same claims and another signature', async () => {
+    const token = await provider.sign();
+    expect(await verifier.verify(token)).toMatchObject({ name: 'ci' });
+
+    const forged = token.replace(/[^.]+$/, (signature) => 'A'.repeat(signature.length));
+    expect(await verifier.verify(forged)).toEqual({ refused: 'invalid', detail: 'signature verification failed' });
+  });
+
   it('expires also while it is remembered', async () => {
     const token = await provider.sign();
     expect(await verifier.verify(token)).toMatchObject({ name: 'ci' });

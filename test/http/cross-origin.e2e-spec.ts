@@ -46,6 +46,16 @@ describe('A page of an allowed origin', () => {
     });
   });
 
+  it('needs a token for OPTIONS that is no preflight request', async () => {
+    const line = 'OPTIONS /plants HTTP/1.1';
+    const [answer] = await converse(
+      service.port,
+      message({ line, authorization: [], type: [], framing: [], body: '', more }),
+    );
+
+    expect(JSON.parse(answer?.body ?? '')).toMatchObject({ error: 401 });
+  });
+
   it.each([
     ['the created plant', 200, message({ more })],
     ['the refusal of its token', 400, message({ more, authorization: [] })],
