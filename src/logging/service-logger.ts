@@ -92,11 +92,10 @@ export class ServiceLogger extends ConsoleLogger {
       this.#dropped += 1;
       return false;
     }
-    if (this.#dropped > 0 && this.isLevelEnabled('warn')) {
-      // Not `warn`, which would ask for room again.
-      super.printMessages([`Lines dropped because the reader of the log is too slow: ${this.#dropped}`], 'Log', 'warn');
-    }
+    const dropped = this.#dropped;
+    // Before `warn`, which asks for room, too.
     this.#dropped = 0;
+    if (dropped > 0) this.warn(`Lines dropped because the reader of the log is too slow: ${dropped}`, 'Log');
     return true;
   }
 }
