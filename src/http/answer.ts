@@ -19,10 +19,8 @@ export function writeAnswer(reply: FastifyReply, status: number, body?: object):
   reply.hijack();
   const headers = headersOf(request.id, json, reply.getHeaders());
   const isUnread = hasUnreadBody(request.raw);
-  // The preflight of an allowed origin has no token.
-  const isUnknown = principalOf(request.raw) === undefined && status !== 204;
-  const isLast = isUnread || isUnknown || !request.server.server.listening;
-  if (isLast) headers.connection = 'close';
+  const isStopping = !request.server.server.listening;
+  if (isUnread || isStopping || isStranger(request.raw, status)) headers.connection = 'close';
   response.writeHead(status, headers);
   if (isUnread && json !== undefined) endAfterBody(reply, json);
   else response.end(json);
@@ -38,6 +36,11 @@ export function refuse(reply: FastifyReply, refusal: ContractException): void {
 /** Returns whether a request has a body that was not read to its end. */
 function hasUnreadBody({ headers, readableEnded }: IncomingMessage): boolean {
   return hasBody(headers) && !readableEnded;
+}
+
+/** Returns whether a request has no valid token. Status 204 answers the preflight of an allowed origin, which needs none. */
+function isStranger(request: IncomingMessage, status: number): boolean {
+  return principalOf(request) === undefined && status !== 204;
 }
 
 /**

@@ -31,10 +31,9 @@ export class Connections {
   refuseInput(error: InputError, socket: Socket): void {
     const refusal = refusalFor(error);
     const latest = this.#latest.get(socket);
-    const isBody = latest !== undefined && !latest.request.raw.complete;
     // The connection has failed, such as by a reset or in its TLS handshake.
     if (refusal === undefined) socket.destroy();
-    else if (isBody) refuseBody(latest, refusal);
+    else if (latest !== undefined && !latest.request.raw.complete) refuseBody(latest, refusal);
     else this.end(socket, refusal);
   }
 
@@ -51,11 +50,15 @@ export class Connections {
    */
   async close(): Promise<void> {
     do {
-      // First of all, Node reads the requests that have arrived before.
+      // Before the first look, Node reads the requests that have already arrived.
       await wait(CLOSE_INTERVAL);
-      // The stop does not wait for the rest of refused bodies.
-      for (const { raw } of this.#latest.values()) if (raw.headersSent && !raw.writableEnded) raw.end();
+      this.#endRefusals();
     } while ([...this.#latest.values()].some(({ raw }) => !raw.writableFinished));
+  }
+
+  /** Ends the refusals that wait for the rest of a body, so that the stop does not. */
+  #endRefusals(): void {
+    for (const { raw } of this.#latest.values()) if (raw.headersSent && !raw.writableEnded) raw.end();
   }
 
   async #endAfterAnswers(socket: Socket, refusal: ContractException): Promise<void> {

@@ -8,11 +8,13 @@ import { ContractException } from '../contract/contract.exception.js';
 import { refuse, writeAnswer } from './answer.js';
 import { Connections } from './connections.js';
 import { allowOrigin } from './cross-origin.js';
-import { findViolation } from './message-rules.js';
 import { createPublicServer, type ServerLimits } from './public-server.js';
 
-/** An id that a client may choose for its request. The answer and the log repeat it. */
-const REQUEST_ID = /^[\w.~-]{1,128}$/;
+/** Matches `example.org:3000` and `[::1]`: RFC 9110 §4.2, without user information. */
+const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d*)?$/i;
+
+/** The message for a request without a valid Host. */
+export const INVALID_HOST = 'Send one Host header with a valid host (RFC 9112 §3.2).';
 
 export interface AdapterOptions {
   readonly limits: ServerLimits;
@@ -24,7 +26,10 @@ export interface AdapterOptions {
 }
 
 class PublicFastifyAdapter extends FastifyAdapter {
-  /** Takes no middleware: that of PlantsModule hides bodies from parsers, which this application does not have. */
+  /**
+   * Drops the middleware of PlantsModule, the only one of this application: it hides bodies from parsers, and there are none.
+   * Without middleware, Fastify needs no plugin for it on each request (`skipMiddie`): use a hook instead.
+   */
   override use(): this {
     return this;
   }
@@ -54,10 +59,8 @@ export function createFastifyAdapter({
       connections.note(reply);
       refuse(reply, new ContractException(400));
     },
-    genReqId: ({ headers }: IncomingMessage) => {
-      const id = String(headers['x-request-id'] ?? '');
-      return REQUEST_ID.test(id) ? id : randomUUID();
-    },
+    requestIdHeader: 'x-request-id',
+    genReqId: () => randomUUID(),
     trustProxy: trustProxy.length > 0 && [...trustProxy],
     // Nothing uses the query.
     routerOptions: { querystringParser: () => ({}) },
@@ -80,16 +83,21 @@ export function createFastifyAdapter({
     if (!request.raw.socket.writable) return;
     connections.note(reply);
     const isPreflight = allowOrigin(request, reply, origins);
-    const violation = findViolation(request.raw);
-    if (violation !== undefined) refuse(reply, new ContractException(400, violation));
+    if (!hasValidHost(request.raw)) refuse(reply, new ContractException(400, INVALID_HOST));
     else if (isPreflight) writeAnswer(reply, 204);
     else done();
   });
   fastify.addHook('preClose', async () => {
-    // Stops listening, and no more: the `close` of node:http would also destroy connections whose clients have not taken
-    // their answers, and end REQUEST_TIMEOUT.
+    // Stops listening, and no more. The `close` of node:http would also destroy each connection whose answer was written but
+    // not sent yet, and would no longer enforce REQUEST_TIMEOUT.
     NetServer.prototype.close.call(fastify.server);
     await connections.close();
   });
   return adapter;
+}
+
+/** Returns whether a request has one valid Host, which HTTP/1.1 requires (RFC 9112 §3.2). Node does not validate it. */
+function hasValidHost({ headers: { host }, httpVersion }: IncomingMessage): boolean {
+  // Node joins repeated headers to `a, b`, which is not a valid host.
+  return host === undefined ? httpVersion === '1.0' : HOST.test(host);
 }

@@ -42,7 +42,7 @@ export function createPublicServer(
     requestTimeout: limits.request,
     keepAliveTimeout: limits.keepAlive,
     connectionsCheckingInterval: Math.min(1_000, Math.ceil(headersTimeout / 2)),
-    // message-rules.ts checks the header: Node's refusal would not be that of the contract.
+    // The onRequest hook checks the header: Node's refusal would not be that of the contract.
     requireHostHeader: false,
     // Joins two Authorization or Host headers into an invalid one; Node would drop the second.
     joinDuplicateHeaders: true,

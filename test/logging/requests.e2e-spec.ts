@@ -75,14 +75,12 @@ describe('An answer of the public port', () => {
     expect(JSON.stringify(others)).not.toContain('secret');
   });
 
-  const LONGEST = 'Az_09.~-'.repeat(16);
+  const CHARACTERS = 'a\t !"#$%&\'()*+,-./09:;<=>?@AZ[\\]^_`{|}~';
 
   it.each([
-    ['the X-Request-Id of the request', [`X-Request-Id: ${LONGEST}`], LONGEST],
-    ['a UUID if that is too long', [`X-Request-Id: a${LONGEST}`], undefined],
+    ['the X-Request-Id of the request', [`X-Request-Id: ${CHARACTERS}`], CHARACTERS],
     ['a UUID if that is empty', ['X-Request-Id:'], undefined],
-    ['a UUID if that has other characters', ['X-Request-Id: a b'], undefined],
-    ['a UUID if that is sent twice', ['X-Request-Id: a', 'X-Request-Id: b'], undefined],
+    ['both if there are two', ['X-Request-Id: a', 'X-Request-Id: b'], 'a, b'],
   ])('has %s', async (_what, more, id) => {
     const [answer] = await converse(service.port, message({ more }));
 

@@ -1,11 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
-import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { EXIT_STATUS } from '../../src/operator-error.js';
 import { parseConfiguration, VARIABLES } from '../../src/config/load-configuration.js';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
-import { findViolation } from '../../src/http/message-rules.js';
+import { INVALID_HOST } from '../../src/http/fastify-adapter.js';
 import { create, TOKEN } from '../support/client.js';
 import { MAIN } from '../support/command.js';
 import { Paper } from '../support/paper.js';
@@ -159,12 +158,11 @@ describe('The files for proxies', () => {
     const nginx = errorsIn('deploy/nginx.conf');
     const caddy = errorsIn('deploy/Caddyfile');
     const rows = Object.entries(ERROR_TABLE).map(([error, { message }]) => [Number(error), message]);
-    const withoutHost = findViolation({ httpVersion: '1.1', headers: {} } as IncomingMessage);
 
     expect(nginx.map(([error]) => error)).toEqual([400, 405, 413, 431, 503]);
     expect(caddy.map(([error]) => error)).toEqual([413, 400, 503, 400]);
     // nginx knows no more about an error 400 than that it is about HTTP or TLS.
     expect(rows).toEqual(expect.arrayContaining(nginx.filter(([error]) => error !== 400)));
-    expect([...rows, [400, withoutHost]]).toEqual(expect.arrayContaining([...caddy]));
+    expect([...rows, [400, INVALID_HOST]]).toEqual(expect.arrayContaining([...caddy]));
   });
 });
