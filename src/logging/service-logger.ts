@@ -46,11 +46,6 @@ export class ServiceLogger extends ConsoleLogger {
     });
   }
 
-  /** Resolves when all earlier lines are written. It does not resolve while the reader of the log has stopped. */
-  flush(): Promise<void> {
-    return new Promise((resolve) => process.stdout.write('', () => resolve()));
-  }
-
   /** Prints lines of any level to stdout, where Nest prints errors to stderr. */
   protected override printMessages(...args: Parameters<ConsoleLogger['printMessages']>): void {
     const [messages, context = '', level = 'log', , ...others] = args;
@@ -92,10 +87,12 @@ export class ServiceLogger extends ConsoleLogger {
       this.#dropped += 1;
       return false;
     }
-    const dropped = this.#dropped;
-    // Before `warn`, which asks for room, too.
-    this.#dropped = 0;
-    if (dropped > 0) this.warn(`Lines dropped because the reader of the log is too slow: ${dropped}`, 'Log');
+    if (this.#dropped > 0) {
+      const dropped = this.#dropped;
+      // Before `warn`, which asks for room, too.
+      this.#dropped = 0;
+      this.warn(`Lines dropped because the reader of the log is too slow: ${dropped}`, 'Log');
+    }
     return true;
   }
 }

@@ -6,7 +6,7 @@ import {
   type HealthIndicatorResult,
   HealthIndicatorService,
 } from '@nestjs/terminus';
-import { assertReady, ManagedService } from './managed-service.js';
+import { ManagedService } from './managed-service.js';
 
 /** Answers the probes of load balancers and supervisors. */
 @Controller('health')
@@ -34,7 +34,7 @@ export class HealthController {
   async #checkService(): Promise<HealthIndicatorResult> {
     const indicator = this.indicators.check('service');
     try {
-      await assertReady(this.service);
+      await this.service.assertReady();
       return indicator.up();
     } catch (error) {
       return indicator.down((error as Error).message);

@@ -1,9 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { TerminusModule } from '@nestjs/terminus';
 import { load } from 'js-yaml';
@@ -17,13 +16,6 @@ const CONTRACT = new URL('../openapi.yaml', import.meta.url);
 
 /** The files of Swagger UI beside the bundle. If there is no bundle, Nest finds them in their package. */
 const SWAGGER_UI = fileURLToPath(new URL('../swagger-ui', import.meta.url));
-
-/** The listener for operators. */
-export interface Management {
-  readonly application: NestFastifyApplication;
-  /** The port of the listener, which the operating system has chosen if the setting is 0. */
-  readonly port: number;
-}
 
 interface ManagementOptions {
   readonly host: string;
@@ -47,18 +39,17 @@ export class ManagementModule {
 
 /**
  * Starts the listener for operators: health, metrics and the docs page. It is a Nest application of its own, so that it has
- * no guard and other filters than the public one, and answers until that has closed.
+ * no guard and other filters than the public one, and answers until the process ends.
+ *
+ * @returns its URL
  */
 export async function startManagement(
   service: ManagedService,
   { host, port, baseUrl }: ManagementOptions,
-): Promise<Management> {
-  const application = await NestFactory.create<NestFastifyApplication>(
-    ManagementModule.register(service),
-    // Browsers keep connections open on which they have sent nothing. A stop does not wait for those.
-    new FastifyAdapter({ forceCloseConnections: true }),
-    { abortOnError: false },
-  );
+): Promise<string> {
+  const application = await NestFactory.create(ManagementModule.register(service), new FastifyAdapter(), {
+    abortOnError: false,
+  });
   const contract = load(readFileSync(CONTRACT, 'utf8')) as OpenAPIObject;
   SwaggerModule.setup(
     'docs',
@@ -71,5 +62,5 @@ export async function startManagement(
     },
   );
   await application.listen(port, host);
-  return { application, port: (application.getHttpServer().address() as AddressInfo).port };
+  return application.getUrl();
 }

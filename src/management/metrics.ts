@@ -7,7 +7,7 @@ import { ANSWER_CHANNEL, type AnswerEvent } from '../http/answer-event.js';
 import { DROP_CHANNEL } from '../http/public-server.js';
 import { BATCH_CHANNEL, type BatchEvent } from '../storage/group-commit.js';
 import { OUTCOMES } from '../storage/plant-repository.js';
-import { assertReady, ManagedService } from './managed-service.js';
+import { ManagedService } from './managed-service.js';
 
 /** Buckets in seconds, from the time of an answer without the store to the longest wait of a request. */
 const DURATIONS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -58,17 +58,17 @@ export class Metrics {
       labelNames: ['version', 'node'],
     }).set({ version: service.version, node: process.versions.node }, 1);
     addGauge('plant_store_ready', '1 if the service takes plants, or 0.', () =>
-      assertReady(service).then(
+      service.assertReady().then(
         () => 1,
         () => 0,
       ),
     );
-    addGauge('plant_store_queue_depth_plants', 'Plants that wait for their batch.', () => service.queueDepth());
+    addGauge('plant_store_queue_depth_plants', 'Plants that wait for their batch.', () => service.groupCommit.depth);
     addGauge('plant_store_certificate_expiry_seconds', 'Time until the certificate expires.', () =>
-      secondsUntil(service.certificateExpiry()),
+      secondsUntil(service.certificate?.expires),
     );
     addGauge('plant_store_token_expiry_seconds', 'Time until the next static token expires.', () =>
-      secondsUntil(service.tokenExpiry()),
+      secondsUntil(service.tokens.nextExpiry()),
     );
     // Every series starts at 0, because `increase` does not count a series that begins at 1.
     for (const status of ['200', '204']) this.#requests.inc({ status, error: '' }, 0);

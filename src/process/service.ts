@@ -8,7 +8,6 @@ import { findWarnings } from '../config/warnings.js';
 import { ServiceLogger } from '../logging/service-logger.js';
 import { isLoopbackHost } from '../loopback-host.js';
 import type { ManagedService } from '../management/managed-service.js';
-import type { Management } from '../management/management.module.js';
 import { EXIT_STATUS, OperatorError } from '../operator-error.js';
 import { openRepository } from '../storage/engines.js';
 import { GroupCommit } from '../storage/group-commit.js';
@@ -19,14 +18,6 @@ import { createFirstToken, createTokenCommand, createVerifier, openTokens } from
 import { readVersion } from './version.js';
 
 const logger = new Logger('PlantStore');
-
-/** What a start opens before the application. */
-interface Parts {
-  readonly log: ServiceLogger;
-  readonly tokens: StaticTokens;
-  readonly certificate: CertificateFiles | undefined;
-  readonly repository: PlantRepository;
-}
 
 /**
  * Starts the service, which runs until a signal stops the process.
@@ -69,7 +60,7 @@ export async function startService(configuration: Configuration): Promise<void> 
 
   const baseUrl = await listen(app, configuration);
   certificate?.watch((renewed) => (app.getHttpServer() as Server).setSecureContext(renewed));
-  const service = new Service(app, { log, tokens, certificate, repository });
+  const service = new Service(app, repository, tokens, certificate);
   // Set at once, because systemd may stop the service as soon as it serves.
   onSignals({
     stop: (signal) => void service.stop(signal, configuration.shutdownTimeout),
@@ -78,14 +69,18 @@ export async function startService(configuration: Configuration): Promise<void> 
       service.reload();
     },
   });
-  const managementUrl = await service.openManagement(configuration, baseUrl, origins);
+  const managementUrl = await openManagement(service, configuration, baseUrl, origins).catch((error: unknown) => {
+    // This error would cut off the requests that the stop still answers.
+    if (service.isStopping) return undefined;
+    throw error;
+  });
   if (service.isStopping) return;
 
   // Created once the service listens: a start that fails must leave no token.
   const notice = createFirstToken(configuration, `${baseUrl}/plants`);
   // Loads the token before it is shown, because a client may use it at once.
   service.reload();
-  logStart(service, configuration, tokens);
+  logStart(configuration, tokens);
   if (managementUrl !== undefined) logger.log(`Management: ${managementUrl}`);
   logger.log(`Listening: POST ${baseUrl}/plants`);
   warnOfClearText(configuration);
@@ -101,46 +96,79 @@ async function listen(app: INestApplication, { host, port, basePath }: Configura
   return (await app.getUrl()) + basePath;
 }
 
-/** The service while it listens. The management listener tells about it. */
+/**
+ * Opens the management listener, unless it is off, and returns its URL.
+ *
+ * @param baseUrl {base_url}, to which the docs page sends plants
+ * @param origins gets those at which this machine opens the docs page
+ */
+async function openManagement(
+  service: ManagedService,
+  { managementHost: host, managementPort: port }: Configuration,
+  baseUrl: string,
+  origins: Set<string>,
+): Promise<string | undefined> {
+  if (port === 'off') return undefined;
+  const { startManagement } = await import('../management/management.module.js');
+  const url = await startManagement(service, { host, port, baseUrl }).catch((error: unknown) => {
+    throw explainListenError('MANAGEMENT_HOST and MANAGEMENT_PORT', error);
+  });
+  for (const name of ['localhost', '127.0.0.1', '[::1]', host.includes(':') ? `[${host}]` : host]) {
+    // As browsers write it: without the default port, and in small letters.
+    origins.add(new URL(`http://${name}:${new URL(url).port}`).origin);
+  }
+  return url;
+}
+
+/** Explains an error of the system that refuses an address, and names its variables. Returns other errors as they are. */
+function explainListenError(variables: string, error: unknown): unknown {
+  if (!('syscall' in Object(error))) return error;
+  const message = `${variables}: cannot listen (${(error as Error).message}): set an address of this machine and a free port`;
+  return new OperatorError(message, { cause: error });
+}
+
+function logStart(configuration: Configuration, { count }: StaticTokens): void {
+  const { databaseUrl, jwtIssuer, jwtAudience = [], tokenFile } = configuration;
+  logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; database: ${databaseUrl.name}`);
+  if (jwtIssuer !== undefined) logger.log(`JWTs: ${jwtIssuer} for ${jwtAudience.join(', ')}`);
+  if (tokenFile === undefined) return;
+  if (count > 0) {
+    logger.log(`Static tokens: ${count}; to create another one, run ${createTokenCommand(tokenFile)}`);
+  } else if (jwtIssuer === undefined) {
+    logger.warn(`There is no token, so every request gets error 401. Create one: ${createTokenCommand(tokenFile)}`);
+  }
+}
+
+function warnOfClearText({ host, tlsCertFile, trustProxy }: Configuration): void {
+  if (tlsCertFile !== undefined || trustProxy.length > 0 || isLoopbackHost(host)) return;
+  logger.warn('Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS');
+}
+
+/** The service while it runs. */
 class Service implements ManagedService {
   readonly version = readVersion();
+  readonly groupCommit: GroupCommit;
+  /** True while the service answers its last requests and closes the store. */
   isStopping = false;
-  #management: Management | undefined;
 
   constructor(
     private readonly app: INestApplication,
-    private readonly parts: Parts,
-  ) {}
+    private readonly repository: PlantRepository,
+    readonly tokens: StaticTokens,
+    readonly certificate: CertificateFiles | undefined,
+  ) {
+    this.groupCommit = app.get(GroupCommit, { strict: false });
+  }
 
-  /**
-   * Opens the management listener, unless it is off, and returns its URL.
-   *
-   * @param baseUrl {base_url}, to which the docs page sends plants
-   * @param origins get those at which this machine opens the docs page
-   */
-  async openManagement(
-    { managementHost: host, managementPort: port }: Configuration,
-    baseUrl: string,
-    origins: Set<string>,
-  ): Promise<string | undefined> {
-    if (port === 'off') return undefined;
-    const { startManagement } = await import('../management/management.module.js');
-    const management = await startManagement(this, { host, port, baseUrl }).catch((error: unknown) => {
-      throw explainListenError('MANAGEMENT_HOST and MANAGEMENT_PORT', error);
-    });
-    this.#management = management;
-    for (const name of ['localhost', '127.0.0.1', '[::1]', host.includes(':') ? `[${host}]` : host]) {
-      // As browsers write it: without the default port, and in small letters.
-      origins.add(new URL(`http://${name}:${management.port}`).origin);
-    }
-    return management.application.getUrl();
+  async assertReady(): Promise<void> {
+    if (this.isStopping) throw new Error('it is shutting down');
+    await this.repository.check?.();
   }
 
   /** Reads the token file and the certificate now, even if the file system has not reported a change. */
   reload(): void {
-    const { tokens, certificate } = this.parts;
-    if (tokens instanceof TokenFileVerifier) tokens.reload();
-    certificate?.reload();
+    if (this.tokens instanceof TokenFileVerifier) this.tokens.reload();
+    this.certificate?.reload();
   }
 
   /**
@@ -158,56 +186,15 @@ class Service implements ManagedService {
     }, timeout);
     logger.log(`Stopping after ${signal}`);
     try {
-      // Answers the requests in flight, and closes the store. Meanwhile, the management listener tells of the stop.
+      // Answers the requests in flight, and closes the store. The management listener tells of the stop until the end.
       await this.app.close();
-      await this.#management?.application.close();
       logger.log('Stopped');
     } catch (error) {
       logger.error(`The service could not close in order: ${String(error)}`);
       process.exitCode = EXIT_STATUS.failed;
     }
-    await this.parts.log.flush();
-    // If Node ended by itself, it would remove its handlers of signals first, and a late signal would kill the process.
-    process.exit();
+    // Exits when the log is written. If Node ended by itself, it would remove its handlers of signals first, and a late signal
+    // would kill the process.
+    process.stdout.write('', () => process.exit());
   }
-
-  get repository(): PlantRepository {
-    return this.parts.repository;
-  }
-
-  queueDepth(): number {
-    return this.app.get(GroupCommit, { strict: false }).depth;
-  }
-
-  certificateExpiry(): Date | undefined {
-    return this.parts.certificate?.expires;
-  }
-
-  tokenExpiry(): Date | undefined {
-    return this.parts.tokens.nextExpiry();
-  }
-}
-
-/** Explains an error of the system that refuses an address, and names its variables. Returns other errors as they are. */
-function explainListenError(variables: string, error: unknown): unknown {
-  if (!('syscall' in Object(error))) return error;
-  const message = `${variables}: cannot listen (${(error as Error).message}): set an address of this machine and a free port`;
-  return new OperatorError(message, { cause: error });
-}
-
-function logStart(service: Service, configuration: Configuration, { count }: StaticTokens): void {
-  const { databaseUrl, jwtIssuer, jwtAudience = [], tokenFile } = configuration;
-  logger.log(`Plant Store ${service.version} on Node.js ${process.versions.node}; database: ${databaseUrl.name}`);
-  if (jwtIssuer !== undefined) logger.log(`JWTs: ${jwtIssuer} for ${jwtAudience.join(', ')}`);
-  if (tokenFile === undefined) return;
-  if (count > 0) {
-    logger.log(`Static tokens: ${count}; to create another one, run ${createTokenCommand(tokenFile)}`);
-  } else if (jwtIssuer === undefined) {
-    logger.warn(`There is no token, so every request gets error 401. Create one: ${createTokenCommand(tokenFile)}`);
-  }
-}
-
-function warnOfClearText({ host, tlsCertFile, trustProxy }: Configuration): void {
-  if (tlsCertFile !== undefined || trustProxy.length > 0 || isLoopbackHost(host)) return;
-  logger.warn('Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS');
 }
