@@ -2,12 +2,11 @@ import 'reflect-metadata';
 import { inspect } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { Command, CommanderError } from 'commander';
-import { EXIT_STATUS, type ExitStatus, OperatorError } from './operator-error.js';
+import { EXIT_STATUS, type ExitStatus, OperatorError, withoutCredentials } from './operator-error.js';
 import { explainWriteError } from './files/file-errors.js';
 import { onSignals } from './process/signals.js';
 import { readVersion } from './process/version.js';
 import { RepositoryUnavailableError } from './storage/plant-repository.js';
-import { withoutCredentials } from './operator-text.js';
 
 // V8's pretenuring moves requests that wait for their batch to old space, and full collections then cost a fifth of the CPU.
 setFlagsFromString('--no-allocation-site-pretenuring');

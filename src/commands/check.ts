@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { loadConfiguration } from '../config/load-configuration.js';
-import { findWarnings } from '../config/warnings.js';
+import { findRemovedSettings, loadConfiguration } from '../config/load-configuration.js';
 import { openCertificate } from '../process/certificate-files.js';
 import { openTokens } from '../process/tokens.js';
 import { engineOf } from '../storage/engines.js';
@@ -19,7 +18,7 @@ export function configure(command: Command): void {
 
 async function run(options: ReportOptions): Promise<void> {
   const configuration = loadConfiguration();
-  for (const warning of findWarnings()) process.stderr.write(`warning: ${warning}\n`);
+  for (const warning of findRemovedSettings()) process.stderr.write(`warning: ${warning}\n`);
   const tokens = openTokens(configuration);
   const certificate = openCertificate(configuration);
   certificate?.assertValid();

@@ -2,8 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Configuration } from './configuration.js';
-import { loadConfiguration, parseConfiguration, VARIABLES } from './load-configuration.js';
-import { findWarnings } from './warnings.js';
+import { findRemovedSettings, loadConfiguration, parseConfiguration, VARIABLES } from './load-configuration.js';
 
 type Variables = Readonly<Record<string, string>>;
 
@@ -110,27 +109,13 @@ describe('DATABASE_URL_FILE', () => {
   });
 });
 
-describe('A warning', () => {
-  it('tells each setting of an older version, and what to do instead', () => {
+describe('A setting of an older version', () => {
+  it('is told with what to do instead', () => {
     write('.env', 'MANAGEMENT_ALLOWED_HOSTS=plants\n');
 
-    expect(within({ WORKERS: '4', DATABASE_POOL_SIZE: '' }, findWarnings)).toEqual([
+    expect(within({ WORKERS: '4', DATABASE_POOL_SIZE: '' }, findRemovedSettings)).toEqual([
       'MANAGEMENT_ALLOWED_HOSTS has no effect any more: the management listener answers every Host',
       expect.stringMatching(/^WORKERS has no effect any more: start several instances, /),
     ]);
-  });
-
-  it.each([
-    ['ACCESS_TOKENS=one', 0o644, 1],
-    ['DATABASE_URL=postgres://plants@localhost/plants', 0o644, 1],
-    ['DATABASE_URL=sqlite:plants.db', 0o644, 0],
-    ['ACCESS_TOKENS=one', 0o640, 0],
-    ['BASE_PATH=/v1', 0o644, 0],
-  ])('says that other users can read the secrets in .env: %s, mode %d, warnings: %d', (text, mode, count) => {
-    write('.env', text, mode);
-
-    expect(findWarnings()).toEqual(
-      Array<string>(count).fill('other users can read the secrets in .env: chmod 600 .env'),
-    );
   });
 });

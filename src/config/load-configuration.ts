@@ -10,7 +10,7 @@ import { SSL_MODE_RULE } from '../storage/database-url.js';
 import { Configuration } from './configuration.js';
 
 /** Texts of variables, by their names. */
-export type Variables = Readonly<Record<string, string | undefined>>;
+type Variables = Record<string, string | undefined>;
 
 /** Pairs of a setting and another setting that it needs. */
 const NEEDS = [
@@ -21,8 +21,24 @@ const NEEDS = [
   ['jwtJwksUrl', 'jwtIssuer'],
 ] as const;
 
+/** Settings of older versions, and what to do instead. */
+const REMOVED: Readonly<Record<string, string>> = {
+  DATABASE_POOL_SIZE: 'the service opens as many connections as it needs, see "Size" in docs/scaling.md',
+  MANAGEMENT_ALLOWED_HOSTS: 'the management listener answers every Host',
+  OTHER_DATABASE_URL: 'move plants with export and import, and compare stores with verify',
+  OTHER_DATABASE_URL_FILE: 'move plants with export and import, and compare stores with verify',
+  REFUSED_TOKENS_PER_MINUTE: 'let a proxy limit the requests of an address',
+  WORKERS: 'start several instances, see "Several processes on one machine" in docs/scaling.md',
+};
+
+/** Completes "JWT_AUDIENCE …" in a message. */
+const QUOTED =
+  'begins with a quotation mark, which Compose, Docker or systemd has left there: remove it, and the one at the end';
+
+const SETTINGS = Object.keys(new Configuration());
+
 /** The variables of the settings, and the one that names a file with the URL of the database. */
-export const VARIABLES: readonly string[] = [...Object.keys(new Configuration()).map(variableOf), 'DATABASE_URL_FILE'];
+export const VARIABLES: readonly string[] = [...SETTINGS.map(variableOf), 'DATABASE_URL_FILE'];
 
 /**
  * Reads the configuration from the environment and, for variables that it lacks, from `.env`.
@@ -33,21 +49,28 @@ export function loadConfiguration(): Configuration {
   return parseConfiguration(readVariables());
 }
 
-/** Returns the variables of the environment and, where it lacks one, of `.env`. An empty variable counts as absent. */
-export function readVariables(): Variables {
-  const environment = withoutEmpty(process.env);
-  // Each of the two replaces the other one in `.env`.
-  const namesDatabase = (environment.DATABASE_URL ?? environment.DATABASE_URL_FILE) !== undefined;
-  const replaced = namesDatabase ? { DATABASE_URL: undefined, DATABASE_URL_FILE: undefined } : {};
-  return { ...withoutEmpty(readEnvFile()), ...replaced, ...environment };
+/** Returns a line for each variable that is set, and has no effect any more. */
+export function findRemovedSettings(): string[] {
+  const variables = readVariables();
+  return Object.entries(REMOVED)
+    .filter(([name]) => variables[name] !== undefined)
+    .map(([name, advice]) => `${name} has no effect any more: ${advice}`);
 }
 
-/**
- * Reads `.env` of the working directory, if it exists. With `node --env-file`, it is not read: Node has read the other file.
- *
- * @throws {OperatorError} if it cannot be read
- */
-export function readEnvFile(): Variables {
+/** Returns the variables of the environment and, where it lacks one, of `.env`. An empty variable counts as absent. */
+function readVariables(): Variables {
+  const environment = withoutEmpty(process.env);
+  const file = withoutEmpty(readEnvFile());
+  if (environment.DATABASE_URL !== undefined || environment.DATABASE_URL_FILE !== undefined) {
+    // Either of the two replaces both in `.env`.
+    delete file.DATABASE_URL;
+    delete file.DATABASE_URL_FILE;
+  }
+  return { ...file, ...environment };
+}
+
+/** Reads `.env` of the working directory, if it exists. With `node --env-file`, Node has read another file in its place. */
+function readEnvFile(): Variables {
   if (process.execArgv.some((argument) => argument.startsWith('--env-file'))) return {};
   try {
     // Node takes a byte order mark for a part of a name and, in version 20, loses the variable behind a line of blanks.
@@ -58,29 +81,27 @@ export function readEnvFile(): Variables {
   }
 }
 
-/** @throws {OperatorError} with a line for each variable that cannot be used */
-export function parseConfiguration(given: Variables): Configuration {
-  const variables = readDatabaseUrlFile(withoutEmpty(given));
-  const names = Object.keys(new Configuration()).filter((name) => variables[variableOf(name)] !== undefined);
-  const texts = names.map((name) => [name, variables[variableOf(name)] ?? ''] as const);
-  assertNoFaults(texts.filter(isQuoted).map(([name]) => `${variableOf(name)} ${QUOTED}`));
-  const configuration = plainToInstance(Configuration, Object.fromEntries(texts));
-  const errors = validateSync(configuration, { skipUndefinedProperties: true });
-  // The rules of a setting share one message.
-  assertNoFaults(
-    errors.map(({ property, constraints }) => `${variableOf(property)} ${Object.values(constraints ?? {})[0]}`),
-  );
-  assertNoFaults(conflictsIn(configuration));
-  return configuration;
-}
-
-/** Returns the name of a setting's variable, such as DATABASE_URL for databaseUrl. */
-function variableOf(name: string): string {
-  return name.replace(/[A-Z]/g, '_$&').toUpperCase();
-}
-
 function withoutEmpty(variables: Variables): Variables {
   return Object.fromEntries(Object.entries(variables).filter(([, text]) => text !== ''));
+}
+
+/**
+ * Makes the configuration of variables, none of which is empty.
+ *
+ * @throws {OperatorError} with a line for each variable that cannot be used
+ */
+export function parseConfiguration(given: Variables): Configuration {
+  const variables = readDatabaseUrlFile(given);
+  const texts: Record<string, string> = {};
+  for (const setting of SETTINGS) {
+    const text = variables[variableOf(setting)];
+    if (text !== undefined) texts[setting] = text;
+  }
+  assertNoFaults(findQuoted(texts));
+  const configuration = plainToInstance(Configuration, texts);
+  assertNoFaults(findInvalid(configuration));
+  assertNoFaults(findConflicts(configuration));
+  return configuration;
 }
 
 /** Reads the URL of the database from the file that DATABASE_URL_FILE names, to keep a password out of the environment. */
@@ -94,20 +115,31 @@ function readDatabaseUrlFile(variables: Variables): Variables {
   return { ...variables, DATABASE_URL: content.toString('utf8').trimEnd() };
 }
 
-const QUOTED =
-  'begins with a quotation mark, which Compose, Docker or systemd has left there: remove it, and the one at the end';
-
-/** Returns whether a text begins with a quotation mark, as the name of a file alone may. */
-function isQuoted([name, text]: readonly [name: string, text: string]): boolean {
-  return /^["']/.test(text) && !name.endsWith('File');
+/** Returns the name of a setting's variable, such as DATABASE_URL for databaseUrl. */
+function variableOf(setting: string): string {
+  return setting.replace(/[A-Z]/g, '_$&').toUpperCase();
 }
 
 function assertNoFaults(faults: readonly string[]): void {
   if (faults.length > 0) throw badUsage(faults.join('\n'));
 }
 
-/** Returns what is wrong with settings that depend on each other. */
-function conflictsIn(configuration: Configuration): string[] {
+/** Finds texts that begin with a quotation mark, as the name of a file alone may. */
+function findQuoted(texts: Readonly<Record<string, string>>): string[] {
+  return Object.entries(texts)
+    .filter(([setting, text]) => /^["']/.test(text) && !setting.endsWith('File'))
+    .map(([setting]) => `${variableOf(setting)} ${QUOTED}`);
+}
+
+/** Finds settings that break their rules. The rules of a setting share one message. */
+function findInvalid(configuration: Configuration): string[] {
+  return validateSync(configuration, { skipUndefinedProperties: true }).map(
+    ({ property, constraints = {} }) => `${variableOf(property)} ${Object.values(constraints)[0]}`,
+  );
+}
+
+/** Finds settings that do not go together. */
+function findConflicts(configuration: Configuration): string[] {
   const faults = NEEDS.filter(
     ([name, other]) => configuration[name] !== undefined && configuration[other] === undefined,
   ).map(([name, other]) => `${variableOf(other)} must be set, because ${variableOf(name)} is set`);

@@ -1,6 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { inShell } from '../operator-text.js';
-import { badUsage } from '../operator-error.js';
+import { badUsage, inShell } from '../operator-error.js';
 import { explainReadError } from './file-errors.js';
 
 /**

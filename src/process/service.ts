@@ -4,7 +4,7 @@ import { createApplication } from '../app.module.js';
 import type { StaticTokens } from '../auth/static-tokens.js';
 import { TokenFileVerifier } from '../auth/token-file-verifier.js';
 import type { Configuration } from '../config/configuration.js';
-import { findWarnings } from '../config/warnings.js';
+import { findRemovedSettings } from '../config/load-configuration.js';
 import { ServiceLogger } from '../logging/service-logger.js';
 import { isLoopbackHost } from '../loopback-host.js';
 import type { ManagedService } from '../management/managed-service.js';
@@ -27,7 +27,7 @@ const logger = new Logger('PlantStore');
 export async function startService(configuration: Configuration): Promise<void> {
   const log = new ServiceLogger(configuration.logLevel);
   Logger.overrideLogger(log);
-  for (const warning of findWarnings()) logger.warn(warning);
+  for (const warning of findRemovedSettings()) logger.warn(warning);
   // Read before the store is opened, and perhaps created: a faulty file must leave no new store.
   const tokens = openTokens(configuration);
   const certificate = openCertificate(configuration);

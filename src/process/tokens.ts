@@ -5,8 +5,7 @@ import { createTokenFile } from '../auth/token-file.js';
 import { TokenFileVerifier } from '../auth/token-file-verifier.js';
 import type { TokenVerifier } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
-import { namingVariable } from '../operator-error.js';
-import { inShell } from '../operator-text.js';
+import { inShell, namingVariable } from '../operator-error.js';
 
 /**
  * Opens the tokens of ACCESS_TOKENS and of the token file.
@@ -53,7 +52,7 @@ export async function createVerifier(configuration: Configuration, tokens: Stati
  */
 export function createFirstToken(configuration: Configuration, url: string): string | undefined {
   const { accessTokensFile, jwtIssuer, tokenFile: file } = configuration;
-  if (file === undefined || (accessTokensFile ?? jwtIssuer) !== undefined) return undefined;
+  if (file === undefined || accessTokensFile !== undefined || jwtIssuer !== undefined) return undefined;
   if (existsSync(file) || isJournal()) return undefined;
   const token = generateToken();
   // Another service that starts in the same directory may have created the file meanwhile.

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { inShell, withoutCredentials } from './operator-text.js';
+import { inShell, withoutCredentials } from './operator-error.js';
 
 describe('A word in a command for the operator', () => {
   it.each(['data/tokens', 'my tokens', "Ann's tokens", '$HOME', 'a;b', ''])('is one word for a shell: %s', (word) => {
