@@ -3,7 +3,7 @@ import tseslint from 'typescript-eslint';
 
 /**
  * Imports run downward: the rooms of src/, and the rooms that each may import from. All may import the small files beside
- * the rooms: operator-error.ts, loopback-host.ts and node-request.ts.
+ * the rooms: operator-error.ts and loopback-host.ts.
  */
 const ROOMS = {
   commands: ['auth', 'config', 'contract', 'files', 'plants', 'process', 'storage'],

@@ -1,23 +1,16 @@
 import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import { nodeRequest } from '../node-request.js';
 import type { Principal, Refusal } from './token-verifier.js';
 
-/** The finding of the guard about a token, for the handler and the log. */
-export type Authentication = Accepted | Refused;
-
-interface Accepted {
-  readonly principal: Principal;
-  readonly refusal?: undefined;
+/** What the guard has found out about a request, for the handler and the log. */
+export interface Authentication {
+  /** The holder of the token, if it is valid. */
+  readonly principal?: Principal;
+  /** Why the request gets error 401. */
+  readonly refusal?: Refusal;
   /** The scopes of the principal and the required one, if it lacks this (error 403). */
   readonly missingScope?: string;
-}
-
-interface Refused {
-  readonly principal?: undefined;
-  readonly missingScope?: undefined;
-  /** Why the request gets error 401. */
-  readonly refusal: Refusal;
 }
 
 const AUTHENTICATION = Symbol('authentication');
@@ -30,7 +23,7 @@ export function setAuthentication(request: object, authentication: Authenticatio
 }
 
 /** Returns an empty object if the guard has not been asked. */
-export function authenticationOf(request: object): Partial<Authentication> {
+export function authenticationOf(request: object): Authentication {
   return (nodeRequest(request) as AuthenticatedRequest)[AUTHENTICATION] ?? {};
 }
 
@@ -43,3 +36,9 @@ export function principalOf(request: object): Principal | undefined {
 export const CurrentPrincipal = createParamDecorator((_data: unknown, context: ExecutionContext) =>
   principalOf(context.switchToHttp().getRequest<object>()),
 );
+
+/** Returns Node's request, of HTTP/1.1 or HTTP/2: Fastify wraps it as `raw`, and Express passes it on. */
+export function nodeRequest(request: object): IncomingMessage {
+  const raw = 'raw' in request && request.raw instanceof Readable ? request.raw : request;
+  return raw as IncomingMessage;
+}

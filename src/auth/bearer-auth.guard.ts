@@ -2,9 +2,9 @@ import { type ExecutionContext, ForbiddenException, Injectable, UnauthorizedExce
 import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
-import { type Authentication, principalOf, setAuthentication } from './authenticated-request.js';
-import { BearerRequest, explainHeader, isAttempt, STRATEGY } from './bearer.strategy.js';
-import { BearerAuthOptions, type Principal, type Refusal, TokenVerifier } from './token-verifier.js';
+import { nodeRequest, principalOf, setAuthentication } from './authenticated-request.js';
+import { BearerRequest, STRATEGY } from './bearer.strategy.js';
+import { BearerAuthOptions, isRefusal, type Principal, type Refusal, TokenVerifier } from './token-verifier.js';
 
 /**
  * Requires a scope of tokens that have scopes, for a handler or all of a controller: `RequiresScope('plants:read')`.
@@ -47,33 +47,46 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     return true;
   }
 
-  /** The return type is `object`, because a host that compiles it may lack the types of passport-http-bearer. */
+  /**
+   * Returns the request for passport, which finds the token in it, and lets BearerStrategy validate it.
+   *
+   * The return type is `object`, because a host that compiles it may lack the types of passport-http-bearer.
+   */
   override getRequest(context: ExecutionContext): object {
-    return new BearerRequest(requestOf(context), this.verifier);
+    return new BearerRequest(authorizationOf(requestOf(context)), this.verifier);
   }
 
   /**
-   * Keeps the finding about the token with the request.
+   * Keeps the principal with the request, or refuses it.
    *
    * @param error what the verifier has thrown
-   * @param found passport's user: what the strategy has returned, or false if passport finds no token
+   * @param result what BearerStrategy has returned, or false if passport finds no token in the header
    * @throws {UnauthorizedException} if the request is refused
    */
-  override handleRequest<Found>(
+  override handleRequest<User>(
     error: Error | null,
-    found: Found | false,
+    result: User | false,
     _info: unknown,
     context: ExecutionContext,
-  ): Found {
+  ): User {
     if (error) throw error;
     const request = requestOf(context);
-    if (found === false) return this.#refuse(context, explainHeader(request));
-    const { principal, refusal } = found as Authentication;
-    if (refusal !== undefined) return this.#refuse(context, refusal);
-    setAuthentication(request, { principal });
+    if (result === false) return this.#refuse(context, headerWithoutToken(request));
+    if (isRefusal(result)) return this.#refuse(context, result);
+    setAuthentication(request, { principal: result as Principal });
     // Users of passport expect the principal there.
-    request.user = principal;
-    return found;
+    request.user = result;
+    return result;
+  }
+
+  /** @throws {UnauthorizedException} always */
+  #refuse(context: ExecutionContext, refusal: Refusal): never {
+    const request = requestOf(context);
+    setAuthentication(request, { refusal });
+    // Only a client that has sent a bearer token is told that it is invalid (RFC 6750 §3).
+    const isInvalid = /^bearer /i.test(authorizationOf(request) ?? '');
+    this.#setChallenge(context, isInvalid ? ', error="invalid_token"' : '');
+    throw new UnauthorizedException(ERROR_TABLE[401].message, { cause: refusal });
   }
 
   /** @throws {ForbiddenException} if the principal lacks the scope that the handler or its controller requires */
@@ -90,14 +103,6 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     throw new ForbiddenException(ERROR_TABLE[403].message, { cause: missingScope });
   }
 
-  /** @throws {UnauthorizedException} always */
-  #refuse(context: ExecutionContext, refusal: Refusal): never {
-    const request = requestOf(context);
-    setAuthentication(request, { refusal });
-    this.#setChallenge(context, isAttempt(request) ? ', error="invalid_token"' : '');
-    throw new UnauthorizedException(ERROR_TABLE[401].message, { cause: refusal });
-  }
-
   /** Sets the header here: a host's filter sets no headers. */
   #setChallenge(context: ExecutionContext, error: string): void {
     const response = context.switchToHttp().getResponse<unknown>();
@@ -108,4 +113,14 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
 
 function requestOf(context: ExecutionContext): { user?: unknown } {
   return context.switchToHttp().getRequest();
+}
+
+function authorizationOf(request: object): string | undefined {
+  return nodeRequest(request).headers.authorization;
+}
+
+/** Returns why passport finds no token in the header. The log must not quote it: it may be a token without its scheme. */
+function headerWithoutToken(request: object): Refusal {
+  if (authorizationOf(request) === undefined) return { refused: 'missing' };
+  return { refused: 'malformed', detail: 'required: Bearer, a space, and one token' };
 }

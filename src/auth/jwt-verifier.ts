@@ -34,7 +34,7 @@ interface VerifiedToken {
 export class JwtVerifier extends TokenVerifier {
   readonly #keys: RemoteJWKSet;
   readonly #timer: NodeJS.Timeout;
-  /** The verified tokens, by their digests. A reload of the keys begins with an empty map. */
+  /** The verified tokens, by their digests. A reload of the keys replaces the map, because a key may have been withdrawn. */
   #verified = new Map<string, VerifiedToken>();
 
   /** @throws {TypeError} if an issuer or an audience is missing, as it may be in JavaScript */
@@ -59,6 +59,7 @@ export class JwtVerifier extends TokenVerifier {
   override async verify(token: string): Promise<VerificationResult> {
     // A signed JWT has exactly three parts; leave other tokens to the other verifiers.
     if (token.split('.', 4).length !== 3) return undefined;
+    // A token that is verified with the old keys, while they are reloaded, must not come into the new map.
     const verified = this.#verified;
     const digest = hash('sha256', token, 'base64');
     const known = verified.get(digest);
@@ -81,7 +82,6 @@ export class JwtVerifier extends TokenVerifier {
   async #reload(): Promise<void> {
     // If the keys cannot be fetched, createIssuerKeys logs the reason, and the known ones stay in use.
     await this.#keys.reload().catch(() => undefined);
-    // The key of a verified token may have been withdrawn.
     this.#verified = new Map();
   }
 }

@@ -17,6 +17,17 @@ export interface Refusal {
   readonly detail?: string | undefined;
 }
 
+// A verifier of a host may be in JavaScript, and so return anything.
+
+export function isPrincipal(result: unknown): result is Principal {
+  const { name, scopes } = result as Principal;
+  return typeof name === 'string' && (scopes === 'all' || Array.isArray(scopes));
+}
+
+export function isRefusal(result: unknown): result is Refusal {
+  return REFUSAL_REASONS.some((reason) => reason === (result as Refusal).refused);
+}
+
 /** The principal of a valid token, or why it is refused; undefined means `unknown`. */
 export type VerificationResult = Principal | Refusal | undefined;
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { createParamDecorator, type ExecutionContext, Injectable, Logger, type PipeTransform } from '@nestjs/common';
+import { nodeRequest } from '../auth/authenticated-request.js';
 import { ContractException } from '../contract/contract.exception.js';
-import { nodeRequest } from '../node-request.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import type { NewPlantDto } from './dto/plant.dto.js';
 import { parseNewPlant } from './parse-new-plant.js';

@@ -78,7 +78,7 @@ describe('A bearer token (RFC 6750)', () => {
 
   it.each<[what: string, value: string | undefined, challenge: string, refusal: string, detail: string | undefined]>([
     ['no header', undefined, CHALLENGE, 'missing', undefined],
-    ['Basic, as from a netrc', 'Basic dGVzdHM6', CHALLENGE, 'malformed', 'the scheme is Basic, required: Bearer'],
+    ['Basic, as from a netrc', 'Basic dGVzdHM6', CHALLENGE, 'malformed', required],
     ['the token alone', 'a-token-of-somebody', CHALLENGE, 'malformed', required],
     ['two tokens without their scheme', 'a-token-of-somebody another', CHALLENGE, 'malformed', required],
     ['two tokens', `Bearer ${TOKEN} ${TOKEN}`, INVALID, 'malformed', required],
@@ -113,10 +113,6 @@ describe('A bearer token (RFC 6750)', () => {
 
   it('gets error 404 for an unknown path, whatever its scopes are', async () => {
     expect(await create('Bearer reader', '/nothing')).toMatchObject({ body: { error: 404 } });
-  });
-
-  it('is accepted beside a header whose value is the name of its own', async () => {
-    await create(`Bearer ${TOKEN}`).set('X-Signed-Headers', 'Authorization').expect(200);
   });
 
   it.each([`Bearer ${TOKEN}`, `bearer ${TOKEN}`, `Bearer   ${TOKEN}`, 'Bearer writer', 'Bearer administrator'])(
