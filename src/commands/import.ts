@@ -1,4 +1,4 @@
-import { open, stat } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { Logger } from '@nestjs/common';
 import type { Command } from 'commander';
@@ -75,16 +75,15 @@ function openStdin(): Readable {
   return process.stdin;
 }
 
-/** Opens a regular file. Opening a pipe could wait for ever, and no signal would end the wait. */
+/** Opens a file or a pipe, such as that of `plant-store import <(zcat plants.gz)`. */
 async function openFile(file: string): Promise<Readable> {
   try {
-    if ((await stat(file)).isFile()) return (await open(file)).createReadStream();
+    const handle = await open(file);
+    if ((await handle.stat()).isDirectory()) throw badUsage(`${file} is a directory: name a file`);
+    return handle.createReadStream();
   } catch (error) {
     throw explainReadError(file, error);
   }
-  throw badUsage(
-    `${file} is not a regular file: name one, or pass its plants to stdin, as in plant-store import - < file`,
-  );
 }
 
 /** Adds the plants of rows, counts the results, and prints the line and the reason of each row that is not in the store. */

@@ -71,6 +71,16 @@ describe('plant-store import', () => {
     });
   });
 
+  it('reads a pipe that has a name', async () => {
+    directory.write('plants', '{"id":1,"name":"Monstera"}\n');
+    const wrapper = ['sh', '-c', 'mkfifo pipe && { cat plants > pipe & } && exec "$@"', 'sh'];
+
+    const { status, stderr } = await directory.run('import', ['pipe'], {}, '', { wrapper });
+
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '1 created, 0 repeated, 0 conflicts, 0 rejected\n' });
+    expect(directory.names()).toEqual(['Monstera']);
+  });
+
   it('prints nothing on stdout, not even a log, if another program locks the store for longer than STORE_TIMEOUT', async () => {
     const running = directory.command('import', ['--json'], { STORE_TIMEOUT: '100ms' });
     await until('it has created the store', () => {

@@ -91,7 +91,7 @@ describe('A command that cannot do its work fails with one line, and changes not
       status: 2,
       complaint: /\.xlsx, which names no format: use \.ndjson or \.csv, or /,
     },
-    { command: 'import .', status: 2, complaint: /\. is not a regular file: name one, or pass .+ import - < file$/ },
+    { command: 'import .', status: 2, complaint: /: \. is a directory: name a file$/ },
     { command: 'import none', status: 2, complaint: /there is no file none: name one that exists$/ },
     { command: 'check now', status: 2, complaint: /too many arguments for 'check'/ },
     // No line shows a password.

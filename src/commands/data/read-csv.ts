@@ -19,6 +19,13 @@ const EXPONENT = /^-?[\d.,]+e[+-]?\d+$/i;
 /** A field, undefined if it is empty and has no quotation marks. */
 type Field = string | undefined;
 
+/** A line of the file, or several if a text in quotation marks has line breaks. */
+interface CsvRecord {
+  /** The number of the first line. */
+  readonly line: number;
+  readonly fields: readonly Field[];
+}
+
 /**
  * Reads CSV of RFC 4180 with a header, which names the columns in any order, separated by commas or semicolons. Other
  * columns, and rows without a value, are ignored. An empty field is an absent value, unless it has quotation marks or is a
@@ -27,38 +34,59 @@ type Field = string | undefined;
  * @param warn called at the end if the file may be cut off
  */
 export async function* readCsv(
-  texts: AsyncGenerator<string, void>,
+  input: AsyncGenerator<string, void>,
   warn: (message: string) => void,
 ): AsyncGenerator<Row> {
+  const texts = warnIfCutOff(input, warn);
   const beginning = await readFirstLine(texts);
   const [separatorLine = '', delimiter = separatorOf(beginning)] = SEPARATOR_LINE.exec(beginning) ?? [];
-  const records = new RecordReader(separatorLine === '' ? 1 : 2);
-  let last = beginning;
-  async function* source(): AsyncGenerator<string> {
-    yield beginning.slice(separatorLine.length);
-    for await (const text of texts) {
-      yield text;
-      if (text !== '') last = text;
-    }
-  }
-
+  const firstLine = separatorLine === '' ? 1 : 2;
+  // The line on which the next record begins. The parser's own number counts CRLF in a text twice.
+  let line = firstLine;
   const parser = parse({
     cast: (field, { quoting }) => (field === '' && !quoting ? undefined : field),
     delimiter,
-    // The types of csv-parse have records of other types only with its own names of columns.
-    on_record: (fields) => records.read(fields) as unknown as string[],
+    on_record(fields: readonly Field[]) {
+      const record: CsvRecord = { line, fields };
+      line += linesOf(fields);
+      // The types of csv-parse have records of other types only with its own names of columns.
+      return record as unknown as string[];
+    },
     record_delimiter: ['\r\n', '\n'],
     relax_column_count: true,
   });
+  let columns: readonly string[] | undefined;
   try {
     // An error of either stream ends the iteration, which throws it.
-    yield* pipeline(source(), parser, () => undefined) as AsyncIterable<Row>;
+    const records = pipeline(prepend(beginning.slice(separatorLine.length), texts), parser, () => undefined);
+    for await (const record of records as AsyncIterable<CsvRecord>) {
+      if (record.fields.every((field) => field === undefined)) continue;
+      if (columns === undefined) columns = columnsOf(record);
+      else yield rowOf(record, columns);
+    }
   } catch (cause) {
     if (!(cause instanceof CsvError)) throw cause;
-    throw new OperatorError(records.hasHeader ? `line ${records.line}: ${faultOf(cause)}` : HEADER_RULE, { cause });
+    throw new OperatorError(line === firstLine ? HEADER_RULE : `line ${line}: ${faultOf(cause)}`, { cause });
   }
-  if (!records.hasHeader) throw new OperatorError(`the file is empty: ${HEADER_RULE}`);
+  if (columns === undefined) throw new OperatorError(`the file is empty: ${HEADER_RULE}`);
+}
+
+/** Yields the texts, and warns after the last one if it does not end in a line break. */
+async function* warnIfCutOff(
+  texts: AsyncIterable<string>,
+  warn: (message: string) => void,
+): AsyncGenerator<string, void> {
+  let last = '\n';
+  for await (const text of texts) {
+    yield text;
+    if (text !== '') last = text;
+  }
   if (!last.endsWith('\n')) warn('The file does not end in a line break: check that its last row is complete.');
+}
+
+async function* prepend(beginning: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
+  yield beginning;
+  yield* rest;
 }
 
 /** Reads until the first line is complete. */
@@ -83,43 +111,21 @@ function faultOf({ code }: CsvError): string {
   return 'its quotation marks are wrong: write 5" pot as "5"" pot", and no blank before a quotation mark';
 }
 
-/** Turns the records of a file, the first of which is the header, into rows. */
-class RecordReader {
-  /** The names of the columns in lower case. */
-  #columns: readonly string[] | undefined;
-
-  /** @param line on which the next record begins. The parser's own number counts CRLF in a text twice. */
-  constructor(public line: number) {}
-
-  get hasHeader(): boolean {
-    return this.#columns !== undefined;
-  }
-
-  /** Returns the row of a record; null for the header, and for a record without a value. */
-  read(fields: readonly Field[]): Row | null {
-    const { line } = this;
-    this.line += linesOf(fields);
-    if (fields.every((field) => field === undefined)) return null;
-    if (this.#columns !== undefined) return rowOf(line, fields, this.#columns);
-    this.#columns = columnsOf(fields);
-    return null;
-  }
-}
-
 /** Returns the number of lines that a record takes: a text in quotation marks may have line breaks. */
 function linesOf(fields: readonly Field[]): number {
   const lineBreaks = fields.map((field = '') => field.split('\n').length - 1);
   return lineBreaks.reduce((sum, count) => sum + count, 1);
 }
 
-function columnsOf(fields: readonly Field[]): readonly string[] {
+/** Returns the names of the columns in lower case. */
+function columnsOf({ fields }: CsvRecord): readonly string[] {
   const columns = fields.map((field = '') => field.toLowerCase());
   const count = (name: string): number => columns.filter((column) => column === name).length;
   if (count('id') === 1 && count('name') === 1 && count('tag') <= 1) return columns;
   throw new OperatorError(HEADER_RULE);
 }
 
-function rowOf(line: number, fields: readonly Field[], columns: readonly string[]): Row {
+function rowOf({ line, fields }: CsvRecord, columns: readonly string[]): Row {
   if (fields.length !== columns.length) {
     return { line, reason: `The header has ${columns.length} fields, but the row has ${fields.length}.` };
   }
