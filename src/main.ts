@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { inspect } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { Command, CommanderError } from 'commander';
-import { EXIT_STATUS, type ExitStatus, OperatorError, withoutCredentials } from './operator-error.js';
+import { EXIT_STATUS, OperatorError, withoutCredentials } from './operator-error.js';
 import { explainWriteError } from './files/file-errors.js';
 import { onSignals } from './process/signals.js';
 import { readVersion } from './process/version.js';
@@ -76,22 +76,20 @@ function prepareCommand(): void {
   });
 }
 
-/** Ends the program at once after an error: a database connection that failed to open could keep the process alive. */
+/**
+ * Prints an error, and ends the program at once: a database connection that failed to open could keep the process alive. Only
+ * a defect is printed with its stack.
+ */
 function fail(error: unknown): never {
-  process.exit(report(error));
-}
-
-/** Prints an error, and returns the exit status. Only a defect is printed with its stack. */
-function report(error: unknown): ExitStatus {
   // Commander has printed its own error.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_STATUS.done : EXIT_STATUS.badUsage;
+  if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? EXIT_STATUS.done : EXIT_STATUS.badUsage);
   // Errors of the system, such as ENOENT, name the file.
   const isKnown =
     error instanceof OperatorError || error instanceof RepositoryUnavailableError || 'syscall' in Object(error);
   // A configuration may have several faults, each in a line of its own.
   const text = isKnown ? (error as Error).message.replaceAll('\n', '\nplant-store: ') : inspect(error);
   process.stderr.write(`plant-store: ${withoutCredentials(text)}\n`);
-  return error instanceof OperatorError ? error.status : EXIT_STATUS.failed;
+  process.exit(error instanceof OperatorError ? error.status : EXIT_STATUS.failed);
 }
 
 await run(process.argv.slice(2)).catch(fail);

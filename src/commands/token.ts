@@ -5,6 +5,11 @@ import { loadConfiguration } from '../config/load-configuration.js';
 import { badUsage } from '../operator-error.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './command-line.js';
 
+interface CreateOptions extends ReportOptions {
+  readonly name: string;
+  readonly expires: Date | 'never';
+}
+
 export function configure(command: Command): void {
   command
     .description(
@@ -37,11 +42,6 @@ export function configure(command: Command): void {
     .argument('<name>')
     .option(...JSON_OPTION)
     .action((name: string, options: ReportOptions) => revoke(fileOf(command.opts()), name, options));
-}
-
-interface CreateOptions extends ReportOptions {
-  readonly name: string;
-  readonly expires: Date | 'never';
 }
 
 function create(file: string, { name, expires: when, json }: CreateOptions): void {

@@ -38,12 +38,12 @@ export class ServiceLogger extends ConsoleLogger {
 
   /** Logs the answers of the public port. */
   logRequests(requests: 'all' | 'failed'): void {
-    // The process may end within a turn, see `corkForThisTurn`.
-    process.once('exit', () => process.stdout.uncork());
     subscribe(ANSWER_CHANNEL, (message) => {
       const answer = message as AnswerEvent;
       if (requests === 'all' || answer.error !== undefined) this.#logAnswer(answer);
     });
+    // Writes the lines that are corked, if the process ends within a turn.
+    process.once('exit', () => process.stdout.uncork());
   }
 
   /** Prints lines of any level to stdout, where Nest prints errors to stderr. */

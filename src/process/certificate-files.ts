@@ -25,9 +25,9 @@ export function openCertificate({ tlsCertFile, tlsKeyFile }: Configuration): Cer
 /** The certificate of the public port, and the files of TLS_CERT_FILE and TLS_KEY_FILE that it comes from. */
 export class CertificateFiles {
   readonly #logger = new Logger('Certificate');
-  #inUse: Certificate;
-  /** Passes a new certificate to the server, once that listens. */
-  #use: ((certificate: SecureContextOptions) => void) | undefined;
+  #current: Certificate;
+  /** Gives a new certificate to the server, once that listens. */
+  #install: (certificate: SecureContextOptions) => void = () => undefined;
 
   /**
    * @throws {OperatorError} if a file cannot be read or used, if they do not belong together, or if other users can read the
@@ -37,30 +37,30 @@ export class CertificateFiles {
     private readonly certFile: string,
     private readonly keyFile: string,
   ) {
-    this.#inUse = this.#read();
+    this.#current = this.#read();
   }
 
   /** The certificate in use. */
   get current(): SecureContextOptions {
-    return this.#inUse;
+    return this.#current;
   }
 
   /** When the certificate expires. */
   get expires(): Date {
-    return new Date(new X509Certificate(this.#inUse.cert).validTo);
+    return new Date(new X509Certificate(this.#current.cert).validTo);
   }
 
   /** @throws {OperatorError} if clients refuse the certificate now, because it has expired or is not valid yet */
   assertValid(): void {
-    const { validFrom, validTo } = new X509Certificate(this.#inUse.cert);
+    const { validFrom, validTo } = new X509Certificate(this.#current.cert);
     const now = new Date();
     if (now >= new Date(validFrom) && now <= new Date(validTo)) return;
     throw new OperatorError(`TLS_CERT_FILE: the certificate is valid from ${validFrom} to ${validTo}: renew it`);
   }
 
-  /** Passes each new certificate to a server from now on. */
-  watch(use: (certificate: SecureContextOptions) => void): void {
-    this.#use = use;
+  /** Reloads the files when they change, and passes each new certificate to `install`. */
+  watch(install: (certificate: SecureContextOptions) => void): void {
+    this.#install = install;
     watchFiles([this.certFile, this.keyFile], () => this.reload());
   }
 
@@ -68,9 +68,9 @@ export class CertificateFiles {
   reload(): void {
     try {
       const read = this.#read();
-      if (read.cert.equals(this.#inUse.cert) && read.key.equals(this.#inUse.key)) return;
-      this.#use?.(read);
-      this.#inUse = read;
+      if (read.cert.equals(this.#current.cert) && read.key.equals(this.#current.key)) return;
+      this.#install(read);
+      this.#current = read;
       this.#logger.log(`The certificate has changed: the new one is valid until ${this.expires.toISOString()}`);
     } catch (error) {
       this.#logger.error(`${(error as Error).message}; keeping the previous certificate`);

@@ -1,8 +1,8 @@
 import { isatty } from 'node:tty';
 
 /**
- * Milliseconds in which the same signal is still the same request: npm passes on the SIGINT of Ctrl+C, and a shell the SIGHUP
- * of its terminal, that the service has had from the terminal.
+ * Milliseconds in which a signal counts once. The terminal sends SIGINT or SIGHUP to the service, and npm or the shell, which
+ * get it, too, pass it on.
  */
 const REPEAT_TIME = 250;
 
@@ -18,7 +18,7 @@ interface Reactions {
 }
 
 let reactions: Reactions | undefined;
-let latest: { readonly signal: NodeJS.Signals; readonly at: number } | undefined;
+let latestStop: { readonly signal: NodeJS.Signals; readonly at: number } | undefined;
 
 /** Sets what the service does at signals from now on: main.ts sets the first reactions, and service.ts others. */
 export function onSignals(next: Reactions): void {
@@ -34,7 +34,7 @@ function react(signal: NodeJS.Signals): void {
     return;
   }
   const at = performance.now();
-  if (signal === latest?.signal && at - latest.at < REPEAT_TIME) return;
-  latest = { signal, at };
+  if (signal === latestStop?.signal && at - latestStop.at < REPEAT_TIME) return;
+  latestStop = { signal, at };
   reactions?.stop(signal);
 }
