@@ -91,22 +91,28 @@ describe('group commit', () => {
     expect(seconds).toBeLessThanOrEqual(most);
   });
 
-  it('rejects only the plant at fault of a batch, and finds it in a few further batches', async () => {
-    const results = await Promise.allSettled([HUGE, ...plants(1_023)].map((plant) => commit.add(plant)));
+  it('adds the plants of a batch that fails again one at a time, so that only the plant at fault is rejected', async () => {
+    const added = Promise.allSettled([...plants(2), HUGE, ...plants(5).slice(2)].map((plant) => commit.add(plant)));
+    await until('it adds them one at a time', () => repository.sizes.length > 1);
+    await commit.add({ id: 100n, name: 'a plant that arrives meanwhile' });
 
-    expect(results[0]).toMatchObject({ status: 'rejected' });
-    expect(new Set(results.slice(1).map(({ status }) => status))).toEqual(new Set(['fulfilled']));
-    // Ten times, it halves the part that fails.
-    expect(repository.sizes).toHaveLength(1 + 2 * 10);
+    expect((await added).map(({ status }) => status)).toEqual([
+      ...['fulfilled', 'fulfilled', 'rejected'],
+      ...['fulfilled', 'fulfilled', 'fulfilled'],
+    ]);
+    expect(repository.sizes).toEqual([6, 1, 1, 1, 1, 1, 1, 1]);
   });
 
-  it('stores plants that arrive meanwhile after it has found the plant at fault', async () => {
-    const first = Promise.allSettled([HUGE, ...plants(5)].map((plant) => commit.add(plant)));
-    await until('it looks for the plant at fault', () => repository.sizes.length > 1);
-    await commit.add({ id: 100n, name: 'Monstera' });
-    await first;
+  it('refuses the other plants of a batch that failed when the store becomes unavailable', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    const reason = new RepositoryUnavailableError('the disk is full');
+    repository.hold = () => (repository.sizes.length > 2 ? Promise.reject(reason) : nextTurn());
+    const results = await Promise.allSettled([HUGE, ...plants(5)].map((plant) => commit.add(plant)));
+    warn.mockRestore();
 
-    expect(repository.sizes).toEqual([6, 3, 2, 1, 1, 1, 3, 1]);
+    expect(results.slice(1)).toEqual(Array(5).fill({ status: 'rejected', reason }));
+    // Each further attempt could take as long as the store waits.
+    expect(repository.sizes).toEqual([6, 1, 1]);
   });
 
   it('refuses the plants of a batch while the store takes none, and logs each reason once, and its end', async () => {

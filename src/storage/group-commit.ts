@@ -55,10 +55,10 @@ export class GroupCommit {
   #outage: string | undefined;
 
   /**
-   * The async context of the constructor. With the context of the request that starts it, the work would have that request's
-   * AsyncLocalStorage as long as plants arrive, and a host would log its id.
+   * Starts the work in the async context of the constructor. In that of the request that starts it, it would have the
+   * request's AsyncLocalStorage as long as plants arrive: a host would trace all batches as parts of this request.
    */
-  readonly #context = new AsyncResource('GroupCommit');
+  readonly #start = AsyncResource.bind(() => this.#run());
 
   constructor(private readonly repository: PlantRepository) {}
 
@@ -72,7 +72,7 @@ export class GroupCommit {
     return new Promise((resolve, reject) => {
       this.#queue.push({ plant, resolve, reject });
       this.#waitingLength += lengthOf(plant);
-      this.#running ??= this.#context.runInAsyncScope(() => this.#run());
+      this.#running ??= this.#start();
     });
   }
 
@@ -124,27 +124,38 @@ export class GroupCommit {
 
   /** Stores a batch, and settles the promises of its calls. Never rejects. */
   async #commit(batch: readonly Call[]): Promise<void> {
-    const started = performance.now();
-    let outcomes: readonly Outcome[];
     try {
-      outcomes = await this.repository.add(batch.map(({ plant }) => plant));
+      await this.#store(batch);
     } catch (error) {
       if (error instanceof RepositoryUnavailableError) this.#refuse(batch, error);
       else if (batch.length === 1) batch[0]?.reject(error);
-      else await this.#commitHalves(batch);
-      return;
+      else await this.#commitOneByOne(batch);
     }
-    this.#settle(batch, outcomes, (performance.now() - started) / 1_000);
   }
 
-  /** Stores a batch in two halves, so that a plant with a defect fails alone in the end. */
-  async #commitHalves(batch: readonly Call[]): Promise<void> {
-    const middle = Math.ceil(batch.length / 2);
-    for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
-      await this.#commit(half);
+  /** Stores each plant of a batch alone, so that only a plant at fault fails. */
+  async #commitOneByOne(batch: readonly Call[]): Promise<void> {
+    for (const [index, call] of batch.entries()) {
+      try {
+        await this.#store([call]);
+      } catch (error) {
+        if (error instanceof RepositoryUnavailableError) {
+          // Each of the others would wait as long for the store.
+          this.#refuse(batch.slice(index), error);
+          return;
+        }
+        call.reject(error);
+      }
       // Other requests run in between: a SQLite repository blocks the process during each commit.
       await nextTurn();
     }
+  }
+
+  /** Stores plants, and settles the promises of their calls. If it throws, none is settled. */
+  async #store(batch: readonly Call[]): Promise<void> {
+    const started = performance.now();
+    const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
+    this.#settle(batch, outcomes, (performance.now() - started) / 1_000);
   }
 
   /**

@@ -18,12 +18,13 @@ interface RetryOptions {
  * @throws the error of the last attempt
  */
 export async function retry<Result>(work: () => Result | Promise<Result>, options: RetryOptions): Promise<Result> {
-  const end = performance.now() + options.timeout - options.pause;
+  const end = performance.now() + options.timeout;
   for (;;) {
     try {
       return await work();
     } catch (error) {
-      if (!options.isTransient(error) || performance.now() >= end) throw error;
+      const isLate = performance.now() + options.pause >= end;
+      if (isLate || !options.isTransient(error)) throw error;
       options.onPause?.(error);
       await wait(options.pause);
     }
