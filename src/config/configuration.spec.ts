@@ -135,7 +135,7 @@ describe('The URL of a PostgreSQL server', () => {
       /^DATABASE_URL must have sslmode, .+: verify-full, .+ or disable .+, for example \S+sslmode=verify-full$/,
     );
     const { databaseUrl } = parseConfiguration({ DATABASE_URL: `postgres://user@${host}/plants?sslmode=disable` });
-    expect(databaseUrl).toMatchObject({ engine: 'postgres', lacksSslMode: false });
+    expect(databaseUrl.engine).toBe('postgres');
   });
 
   it.each(['localhost', '127.0.0.1', '[::1]', '%2Frun%2Fpostgresql', 'localhost:5433'])(

@@ -5,7 +5,14 @@ import { IsIn, Matches } from 'class-validator';
 import { JWT_TYPES, type JwtType } from '../auth/access-token.js';
 import { DEFAULT_SCOPE, isBearerToken, isScope } from '../auth/token-verifier.js';
 import { DEFAULT_BODY_LIMIT } from '../plants/resolve-options.js';
-import { DATABASE_URL_RULE, type DatabaseUrl, parseDatabaseUrl, sqliteUrl } from '../storage/database-url.js';
+import {
+  DATABASE_URL_RULE,
+  type DatabaseUrl,
+  hasRequiredSslMode,
+  parseDatabaseUrl,
+  SSL_MODE_RULE,
+  sqliteUrl,
+} from '../storage/database-url.js';
 import { DATABASE_DEFAULTS, type DatabaseOptions } from '../storage/engines.js';
 import {
   isHost,
@@ -47,6 +54,7 @@ export class Configuration {
   readonly basePath: string = '';
 
   @ReadBy(parseDatabaseUrl, DATABASE_URL_RULE)
+  @Passes((url: DatabaseUrl | null) => url === null || hasRequiredSslMode(url), { message: SSL_MODE_RULE })
   readonly databaseUrl: DatabaseUrl = sqliteUrl('data/plants.db');
 
   @Time()

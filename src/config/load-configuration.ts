@@ -6,7 +6,6 @@ import { explainReadError } from '../files/file-errors.js';
 import { readRegularFile } from '../files/regular-file.js';
 import { badUsage, namingVariable } from '../operator-error.js';
 import { isHttpsOrLoopback } from '../loopback-host.js';
-import { SSL_MODE_RULE } from '../storage/database-url.js';
 import { Configuration } from './configuration.js';
 
 /** Texts of variables, by their names. */
@@ -143,13 +142,10 @@ function findConflicts(configuration: Configuration): string[] {
   const faults = NEEDS.filter(
     ([name, other]) => configuration[name] !== undefined && configuration[other] === undefined,
   ).map(([name, other]) => `${variableOf(other)} must be set, because ${variableOf(name)} is set`);
-  const { databaseUrl, jwtIssuer, jwtJwksUrl, jwtAllowHttp } = configuration;
+  const { jwtIssuer, jwtJwksUrl, jwtAllowHttp } = configuration;
   for (const [name, url] of Object.entries({ jwtIssuer, jwtJwksUrl })) {
     if (url === undefined || jwtAllowHttp === 'on' || isHttpsOrLoopback(new URL(url))) continue;
     faults.push(`${variableOf(name)} must be https; if you trust the network to it, set JWT_ALLOW_HTTP=on`);
-  }
-  if (databaseUrl.engine === 'postgres' && databaseUrl.lacksSslMode) {
-    faults.push(`DATABASE_URL must have ${SSL_MODE_RULE}`);
   }
   return faults;
 }

@@ -9,9 +9,9 @@ export function mustBe(rule: string): ValidationOptions {
   return { message: `must be ${rule}` };
 }
 
-/** Requires a text that the function accepts. */
-export function Passes(accepts: (text: string) => boolean, options: ValidationOptions): PropertyDecorator {
-  return ValidateBy({ name: 'passes', validator: { validate: (text: string) => accepts(text) } }, options);
+/** Requires a value that the function accepts. */
+export function Passes(accepts: (value: never) => boolean, options: ValidationOptions): PropertyDecorator {
+  return ValidateBy({ name: 'passes', validator: { validate: (value: never) => accepts(value) } }, options);
 }
 
 /** Reads the text with this function, which returns undefined if the text breaks the rule. */

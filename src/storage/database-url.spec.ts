@@ -1,27 +1,30 @@
-import { parseDatabaseUrl } from './database-url.js';
+import { hasRequiredSslMode, parseDatabaseUrl, type PostgresUrl } from './database-url.js';
 
 describe('The URL of a PostgreSQL database', () => {
   it.each([
-    ['postgres://u@localhost/plants', false],
-    ['postgresql://u:p%40ss@127.0.0.1:5433/plants', false],
-    ['postgres:///plants?host=/run/postgresql', false],
-    ['postgres://u:p@%2Frun%2Fpostgresql/plants', false],
-    ['postgres://u:p@a/plants?host=/run/postgresql', false],
-    ['postgres://localhost/plants?application_name=a&options=-csearch_path%3Da', false],
-    ['postgres://u@a/plants?sslmode=verify-ca&sslrootcert=a', false],
-    ['postgres://u:p@a/plants?sslmode=disable', false],
-    ['postgres://u:p@a/plants', true],
-    ['postgres://u:p@a/plants?sslmode=', true],
-    ['postgres://u:p@localhost/plants?host=a', true],
-    ['postgres://u:p@127.example.com/plants', true],
+    ['postgres://u@localhost/plants', true],
+    ['postgresql://u:p%40ss@127.0.0.1:5433/plants', true],
+    ['postgres:///plants?host=/run/postgresql', true],
+    ['postgres://u:p@%2Frun%2Fpostgresql/plants', true],
+    ['postgres://u:p@a/plants?host=/run/postgresql', true],
+    ['postgres://localhost/plants?application_name=a&options=-csearch_path%3Da', true],
+    ['postgres://u@a/plants?sslmode=verify-ca&sslrootcert=a', true],
+    ['postgres://u:p@a/plants?sslmode=disable', true],
+    ['postgres://u:p@a/plants', false],
+    ['postgres://u:p@a/plants?sslmode=', false],
+    ['postgres://u:p@localhost/plants?host=a', false],
+    ['postgres://u:p@127.example.com/plants', false],
     // As the consoles of Neon, Supabase, Heroku, RDS and Azure show it.
-    ['postgresql://a:b@ep-x.eu-central-1.aws.neon.tech/neondb?sslmode=require&channel_binding=require', false],
-    ['postgres://postgres.x:b@aws-0-eu-central-1.pooler.supabase.com:6543/postgres?pgbouncer=true', true],
-    ['postgres://a:b@ec2-1-2-3-4.eu-west-1.compute.amazonaws.com:5432/d1', true],
-    ['postgresql://a:b@x.eu-west-1.rds.amazonaws.com:5432/plants?sslmode=verify-full&sslrootcert=ca.pem', false],
-    ['postgresql://a:b@x.postgres.database.azure.com:5432/plants?sslmode=prefer&connect_timeout=10', false],
-  ])('may be %s, and lacks sslmode: %s', (url, lacksSslMode) => {
-    expect(parseDatabaseUrl(` ${url} `)).toMatchObject({ engine: 'postgres', href: url, lacksSslMode });
+    ['postgresql://a:b@ep-x.eu-central-1.aws.neon.tech/neondb?sslmode=require&channel_binding=require', true],
+    ['postgres://postgres.x:b@aws-0-eu-central-1.pooler.supabase.com:6543/postgres?pgbouncer=true', false],
+    ['postgres://a:b@ec2-1-2-3-4.eu-west-1.compute.amazonaws.com:5432/d1', false],
+    ['postgresql://a:b@x.eu-west-1.rds.amazonaws.com:5432/plants?sslmode=verify-full&sslrootcert=ca.pem', true],
+    ['postgresql://a:b@x.postgres.database.azure.com:5432/plants?sslmode=prefer&connect_timeout=10', true],
+  ])('may be %s, and has the sslmode that it needs: %s', (text, hasSslMode) => {
+    const url = parseDatabaseUrl(` ${text} `);
+
+    expect(url).toMatchObject({ engine: 'postgres', href: text });
+    expect(hasRequiredSslMode(url as PostgresUrl)).toBe(hasSslMode);
   });
 
   it.each([

@@ -5,9 +5,9 @@ export const DATABASE_URL_RULE =
   'a URL that begins with sqlite: and a path without //, or with postgres://, where user and password are percent-encoded ' +
   '(p@ss is p%40ss), for example sqlite:data/plants.db or postgres://user@localhost/plants';
 
-/** Completes "the URL must have …" in a message. */
+/** Completes "the URL …" in a message, if `hasRequiredSslMode` is false. */
 export const SSL_MODE_RULE =
-  'sslmode, because it names no server on this machine: verify-full, with sslrootcert for an authority of your own; ' +
+  'must have sslmode, because it names no server on this machine: verify-full, with sslrootcert for an authority of your own; ' +
   'require, which does not verify the server; or disable in a network where nobody can read passwords, ' +
   'for example postgres://user@db.example.com/plants?sslmode=verify-full';
 
@@ -27,8 +27,6 @@ export interface PostgresUrl {
   readonly name: string;
   /** The whole URL, for the driver. */
   readonly href: string;
-  /** True if it names a server on another machine, and does not say whether passwords travel in clear text. */
-  readonly lacksSslMode: boolean;
 }
 
 /** The URL of a database of one of the engines. */
@@ -61,17 +59,21 @@ function parseSqliteUrl(text: string): SqliteUrl | undefined {
  */
 const POSTGRES_URL = /^postgres(?:ql)?:\/\/(?:[^/?#@]*@)?[^#@]*$/;
 
-/** Leaves the parameters to the driver, except that without `sslmode` it would send a password in clear text. */
 function parsePostgresUrl(text: string): PostgresUrl | undefined {
   if (!POSTGRES_URL.test(text) || !URL.canParse(text)) return undefined;
-  const { protocol, host, hostname, pathname, searchParams } = new URL(text);
+  const { protocol, host, pathname } = new URL(text);
+  return { engine: 'postgres', name: `${protocol}//${host}${pathname}`, href: text };
+}
+
+/**
+ * Returns false for a server on another machine whose URL has no sslmode: the driver would send the password in clear text.
+ * The other parameters are the driver's.
+ */
+export function hasRequiredSslMode(url: DatabaseUrl): boolean {
+  if (url.engine === 'sqlite') return true;
+  const { hostname, searchParams } = new URL(url.href);
   // For the driver, too, the parameter replaces the host. A path is the directory of a Unix socket.
   const server = searchParams.get('host') ?? hostname;
   const isLocal = isLoopbackHost(server) || /^(?:\/|%2f|$)/i.test(server);
-  return {
-    engine: 'postgres',
-    name: `${protocol}//${host}${pathname}`,
-    href: text,
-    lacksSslMode: !isLocal && (searchParams.get('sslmode') ?? '') === '',
-  };
+  return isLocal || (searchParams.get('sslmode') ?? '') !== '';
 }
