@@ -28,7 +28,6 @@ export { unparsedBody } from './plants/unparsed-body.js';
 export {
   type Outcome,
   PlantRepository,
-  type PlantSnapshot,
   RepositoryUnavailableError,
   type StoredPlant,
 } from './storage/plant-repository.js';

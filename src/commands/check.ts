@@ -24,21 +24,21 @@ async function run(options: ReportOptions): Promise<void> {
   certificate?.assertValid();
   const expires = certificate?.expires;
   const engine = await engineOf(configuration.databaseUrl);
-  const isPresent = await engine.check(configuration.store);
+  const database = await engine.inspect(configuration.store);
   const { jwtIssuer: issuer, jwtAudience: audiences = [] } = configuration;
   printSummary(
     {
       tokens: tokens.count,
       jwt: issuer === undefined ? null : { issuer, audiences },
       certificate: expires === undefined ? null : { expires },
-      database: isPresent ? 'present' : 'new',
+      database,
     },
     [
       'configuration: ok',
       `tokens: ${tokens.count}`,
       ...(issuer === undefined ? [] : [`jwt: ${issuer} for ${audiences.join(', ')}`]),
       `certificate: ${expires === undefined ? 'none' : `ok, it expires at ${expires.toISOString()}`}`,
-      `database: ${isPresent ? 'ok' : 'ok, a start creates it'}`,
+      `database: ${database === 'present' ? 'ok' : 'ok, a start creates it'}`,
     ].join('\n'),
     options,
   );

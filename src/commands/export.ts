@@ -11,7 +11,7 @@ import { lengthOf } from '../storage/plant-repository.js';
 import { counted, JSON_OPTION, parseFileName, printSummary, type ReportOptions } from './command-line.js';
 import { inBatches, withProgress } from './data/batches.js';
 import { encodePlants, type Format, formatOf, formatOption, HEADERS } from './data/formats.js';
-import { openExistingSnapshot } from './open-store.js';
+import { readStore } from './open-store.js';
 
 interface ExportOptions extends ReportOptions {
   readonly format?: Format;
@@ -68,20 +68,18 @@ async function exportTo(
   format: Format,
   showsProgress = true,
 ): Promise<number> {
-  const snapshot = await openExistingSnapshot(configuration);
-  const batches = inBatches(snapshot.plants(), lengthOf);
+  const batches = inBatches(readStore(configuration), lengthOf);
   let plants = 0;
   async function* encode(): AsyncGenerator<string> {
-    yield HEADERS[format];
-    for await (const batch of showsProgress ? withProgress(batches, 'plants', () => snapshot.count()) : batches) {
-      yield encodePlants(batch, format);
+    // The header comes with the first plants, so that there is no output if the store cannot be read.
+    let header = HEADERS[format];
+    for await (const batch of showsProgress ? withProgress(batches, 'plants') : batches) {
+      yield header + encodePlants(batch, format);
+      header = '';
       plants += batch.length;
     }
+    yield header;
   }
-  try {
-    await pipeline(encode, output, { end: output !== process.stdout });
-  } finally {
-    await snapshot.close();
-  }
+  await pipeline(encode, output, { end: output !== process.stdout });
   return plants;
 }

@@ -2,7 +2,7 @@ import type { Configuration } from '../config/configuration.js';
 import { badUsage } from '../operator-error.js';
 import type { DatabaseUrl } from '../storage/database-url.js';
 import { engineOf, openRepository } from '../storage/engines.js';
-import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
+import type { PlantRepository, StoredPlant } from '../storage/plant-repository.js';
 
 export async function openOrCreateStore({ databaseUrl, store }: Configuration): Promise<PlantRepository> {
   assertNotInMemory(databaseUrl);
@@ -12,10 +12,10 @@ export async function openOrCreateStore({ databaseUrl, store }: Configuration): 
   });
 }
 
-/** Takes a snapshot of a store that exists, which stays as it is. */
-export async function openExistingSnapshot({ databaseUrl, store }: Configuration): Promise<PlantSnapshot> {
+/** Reads the plants of a store that exists, which stays as it is: see `Engine.plants`. */
+export async function* readStore({ databaseUrl, store }: Configuration): AsyncGenerator<StoredPlant> {
   assertNotInMemory(databaseUrl);
-  return (await engineOf(databaseUrl)).snapshot(store);
+  yield* (await engineOf(databaseUrl)).plants(store);
 }
 
 /**

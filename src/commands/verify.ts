@@ -5,7 +5,7 @@ import { lengthOf } from '../storage/plant-repository.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions } from './command-line.js';
 import { inBatches, withProgress } from './data/batches.js';
 import { encodePlants } from './data/formats.js';
-import { openExistingSnapshot } from './open-store.js';
+import { readStore } from './open-store.js';
 
 export function configure(command: Command): void {
   command
@@ -19,17 +19,11 @@ export function configure(command: Command): void {
 }
 
 async function run(options: ReportOptions): Promise<void> {
-  const snapshot = await openExistingSnapshot(loadConfiguration());
   const hash = createHash('sha256');
   let plants = 0;
-  try {
-    const batches = inBatches(snapshot.plants(), lengthOf);
-    for await (const batch of withProgress(batches, 'plants', () => snapshot.count())) {
-      hash.update(encodePlants(batch, 'ndjson'));
-      plants += batch.length;
-    }
-  } finally {
-    await snapshot.close();
+  for await (const batch of withProgress(inBatches(readStore(loadConfiguration()), lengthOf), 'plants')) {
+    hash.update(encodePlants(batch, 'ndjson'));
+    plants += batch.length;
   }
   const sha256 = hash.digest('hex');
   printSummary({ plants, sha256 }, `${counted(plants, 'plant')}, SHA-256 ${sha256}`, options);

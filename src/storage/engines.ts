@@ -2,11 +2,12 @@ import { OperatorError } from '../operator-error.js';
 import {
   DATABASE_URL_RULE,
   type DatabaseUrl,
+  hasRequiredSslMode,
   parseDatabaseUrl,
   type PostgresUrl,
   SSL_MODE_RULE,
 } from './database-url.js';
-import type { PlantRepository, PlantSnapshot } from './plant-repository.js';
+import type { PlantRepository, StoredPlant } from './plant-repository.js';
 
 /** Settings of a store beside its URL. */
 export interface DatabaseOptions {
@@ -25,12 +26,15 @@ export interface Engine {
   /** Opens a store, creates what does not exist yet, and brings its schema up to date. */
   open(options: DatabaseOptions): Promise<PlantRepository>;
 
-  /** Takes a snapshot of a store that exists, and changes nothing. */
-  snapshot(options: DatabaseOptions): Promise<PlantSnapshot>;
+  /** Reads the plants of a store that exists, as they are at one moment, in the order of their ids. Changes nothing. */
+  plants(options: DatabaseOptions): AsyncGenerator<StoredPlant>;
 
-  /** Refuses a database that the service could not use, and changes nothing. Returns false if a start would create it. */
-  check(options: DatabaseOptions): Promise<boolean>;
+  /** Refuses a database that a start of the service would refuse, and changes nothing. */
+  inspect(options: DatabaseOptions): Promise<DatabaseState>;
 }
+
+/** Whether the database has the table of plants; a start creates the table of a new one. */
+export type DatabaseState = 'present' | 'new';
 
 /**
  * Opens the store that a URL names: see `Engine.open`.
@@ -51,11 +55,16 @@ export async function openRepository(
  * @throws {OperatorError} if the URL or the driver cannot be used
  */
 export async function engineOf(url: DatabaseUrl | string): Promise<Engine> {
-  const parsed = typeof url === 'string' ? parseDatabaseUrl(url) : url;
-  if (parsed === undefined) throw new OperatorError(`a database URL must be ${DATABASE_URL_RULE}`);
-  if (parsed.engine === 'sqlite') return (await import('./sqlite/engine.js')).sqliteEngine(parsed);
-  if (parsed.lacksSslMode) throw new OperatorError(`a database URL must have ${SSL_MODE_RULE}`);
-  return loadPostgres(parsed);
+  const parsed = typeof url === 'string' ? requireDatabaseUrl(url) : url;
+  return parsed.engine === 'sqlite' ? (await import('./sqlite/engine.js')).sqliteEngine(parsed) : loadPostgres(parsed);
+}
+
+/** Parses a URL of a host. The configuration of the service checks its own. */
+function requireDatabaseUrl(text: string): DatabaseUrl {
+  const url = parseDatabaseUrl(text);
+  if (url === undefined) throw new OperatorError(`a database URL must be ${DATABASE_URL_RULE}`);
+  if (!hasRequiredSslMode(url)) throw new OperatorError(`a database URL ${SSL_MODE_RULE}`);
+  return url;
 }
 
 async function loadPostgres(url: PostgresUrl): Promise<Engine> {

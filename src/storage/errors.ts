@@ -36,7 +36,7 @@ export function startError(database: string, cause: unknown): OperatorError {
   return new OperatorError(`the database ${database} cannot be used: ${explained(cause)}`, { cause });
 }
 
-/** Makes the error of a repository or a snapshot whose database cannot be used now. */
+/** Makes the error of a repository whose database cannot be used now. */
 export function unavailableError(cause: unknown): RepositoryUnavailableError {
   const reason = cause instanceof OperatorError ? cause.message : `the database cannot be used: ${explained(cause)}`;
   return new RepositoryUnavailableError(reason, { cause });

@@ -1,8 +1,8 @@
 import { HOSTILE_PLANTS } from '../../test/support/hostile-plants.js';
 import { newStore, type Store } from '../../test/support/store.js';
-import { openRepository } from './engines.js';
+import { DATABASE_DEFAULTS, engineOf, openRepository } from './engines.js';
 import { GroupCommit } from './group-commit.js';
-import type { PlantRepository, PlantSnapshot, StoredPlant } from './plant-repository.js';
+import type { PlantRepository, StoredPlant } from './plant-repository.js';
 
 /** What both engines promise: see jest.config.js. */
 let store: Store;
@@ -97,49 +97,53 @@ describe('a trigger that keeps plants out', () => {
   });
 });
 
-describe('a snapshot', () => {
+describe('reading the plants', () => {
   /** The names of 5,000 plants, which have even ids. */
   const NAMES = Array.from({ length: 5_000 }, (_, index) => `plant ${index}`);
-  let snapshot: PlantSnapshot;
 
-  beforeEach(async () => {
-    await repository.add(NAMES.map((name, index) => ({ id: BigInt(2 * index), name })));
-    const taken = await repository.snapshot?.();
-    if (taken === undefined) throw new Error('The repository takes no snapshots.');
-    snapshot = taken;
-  });
+  beforeEach(() => repository.add(NAMES.map((name, index) => ({ id: BigInt(2 * index), name }))));
 
-  afterEach(() => snapshot.close());
-
-  /** Reads the snapshot, and calls a function after each plant. */
-  async function read(onPlant?: (index: number) => Promise<unknown>): Promise<StoredPlant[]> {
-    const plants = [];
-    for await (const plant of snapshot.plants()) await onPlant?.(plants.push(plant));
-    return plants;
+  async function* read(): AsyncGenerator<StoredPlant> {
+    yield* (await engineOf(store.url)).plants(DATABASE_DEFAULTS);
   }
 
-  it('has the plants of its moment in the order of their ids, however often it is read', async () => {
-    for await (const plant of snapshot.plants()) if (plant.id === 100n) break;
-    const plants = await read(async (count) => {
-      if (count % 1_000 !== 1) return;
+  it('yields the plants of one moment in the order of their ids', async () => {
+    const plants: StoredPlant[] = [];
+    for await (const plant of read()) {
+      const count = plants.push(plant);
+      if (count % 1_000 !== 1) continue;
       // Before and behind the plants that are read next.
       await repository.add([
         { id: BigInt(2 * count + 999), name: 'late' },
         { id: BigInt(20_001 + count), name: 'late' },
       ]);
-    });
+    }
 
     expect(plants.map(({ name }) => name)).toEqual(NAMES);
     expect(plants[1]).toEqual({ id: 2n, name: 'plant 1', tag: undefined });
-    expect(await snapshot.count()).toBe(5_000);
     expect(await store.rows()).toHaveLength(5_010);
+  });
+
+  it('ends its transaction when its consumer stops early', async () => {
+    for await (const { id } of read()) if (id === 100n) break;
+
+    if (store.engine === 'sqlite') {
+      const [checkpoint] = await store.query<{ busy: bigint | number }>('PRAGMA wal_checkpoint(TRUNCATE)');
+      expect(Number(checkpoint?.busy)).toBe(0);
+    } else {
+      const open = "FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'";
+      expect(await store.query(`SELECT ${open}`)).toEqual([]);
+    }
   });
 
   it('lets its process do other work between the plants', async () => {
     let turns = 0;
     const timer = setInterval(() => (turns += 1));
-    await read().finally(() => clearInterval(timer));
+    const plants = [];
+    for await (const plant of read()) plants.push(plant);
+    clearInterval(timer);
 
+    expect(plants).toHaveLength(5_000);
     expect(turns).toBeGreaterThan(0);
   });
 });

@@ -46,10 +46,8 @@ const directory = ServiceDirectory.ofEachTest();
 
 /** Returns the plants of a store as the members of the contract, with its id as a number. */
 async function read(url: string): Promise<Values[]> {
-  const snapshot = await (await engineOf(url)).snapshot(DATABASE_DEFAULTS);
   const plants: StoredPlant[] = [];
-  for await (const plant of snapshot.plants()) plants.push(plant);
-  await snapshot.close();
+  for await (const plant of (await engineOf(url)).plants(DATABASE_DEFAULTS)) plants.push(plant);
   return plants.map((plant) => ({ ...plant, id: Number(plant.id) }));
 }
 

@@ -85,9 +85,9 @@ describe('the PostgreSQL repository', () => {
     await query(`ALTER DATABASE ${nameOf(url)} SET synchronous_commit = off`);
     const pool = new PostgresPool(pg, parseDatabaseUrl(url) as PostgresUrl, 10_000);
 
-    await new PostgresRepository(pg, pool, pool, () => Promise.reject(new Error())).add([{ id: 1n, name: 'Monstera' }]);
+    await new PostgresRepository(pg, pool, 10_000).add([{ id: 1n, name: 'Monstera' }]);
 
-    expect(await pool.transact('SHOW synchronous_commit')).toEqual([['off']]);
+    expect(await pool.transact('SHOW synchronous_commit', 10_000)).toEqual([['off']]);
     await pool.close();
   });
 
@@ -112,12 +112,9 @@ describe('the PostgreSQL repository', () => {
     try {
       expect(await repository.add(plants)).toEqual(['created', 'created', 'created']);
       expect(await repository.add(plants)).toEqual(['repeated', 'repeated', 'repeated']);
-      const snapshot = await repository.snapshot?.();
       const read = [];
-      for await (const plant of snapshot?.plants() ?? []) read.push(plant);
+      for await (const plant of (await engineOf(url)).plants(DATABASE_DEFAULTS)) read.push(plant);
       expect(read).toEqual(plants);
-      expect(await snapshot?.count()).toBe(3);
-      await snapshot?.close();
     } finally {
       pg.types.setTypeParser(INT8, before);
     }
@@ -220,12 +217,12 @@ describe('the schema of PostgreSQL', () => {
     ]);
   });
 
-  it('is checked, and stays as it is', async () => {
-    expect(await (await engineOf(url)).check(DATABASE_DEFAULTS)).toBe(false);
+  it('is inspected, and stays as it is', async () => {
+    expect(await (await engineOf(url)).inspect(DATABASE_DEFAULTS)).toBe('new');
     expect(await query("SELECT FROM pg_tables WHERE schemaname = 'public'")).toEqual([]);
 
     await outcomes();
-    expect(await (await engineOf(url)).check(DATABASE_DEFAULTS)).toBe(true);
+    expect(await (await engineOf(url)).inspect(DATABASE_DEFAULTS)).toBe('present');
     expect(await query('SELECT FROM plants')).toHaveLength(2);
   });
 
@@ -237,10 +234,13 @@ describe('the schema of PostgreSQL', () => {
     await query(change);
     const engine = await engineOf(url);
 
-    for (const use of ['open', 'snapshot', 'check'] as const) {
-      await expect(engine[use](DATABASE_DEFAULTS)).rejects.toThrow(
-        `the database postgres://localhost/${nameOf(url)} cannot be used: ${reason}`,
-      );
+    const uses = [
+      () => engine.open(DATABASE_DEFAULTS),
+      () => engine.plants(DATABASE_DEFAULTS).next(),
+      () => engine.inspect(DATABASE_DEFAULTS),
+    ];
+    for (const use of uses) {
+      await expect(use()).rejects.toThrow(`the database postgres://localhost/${nameOf(url)} cannot be used: ${reason}`);
     }
   });
 
@@ -273,10 +273,13 @@ describe('the schema of PostgreSQL', () => {
   });
 });
 
-describe('a snapshot of PostgreSQL', () => {
+describe('reading the plants of PostgreSQL', () => {
+  /** More than one message brings. */
+  const PLANTS = Array.from({ length: 100 }, (_, index) => ({ id: BigInt(index), name: 'Monstera' }));
+
   beforeEach(async () => {
     const repository = await openRepository(url);
-    await repository.add([{ id: 1n, name: 'Monstera' }]);
+    await repository.add(PLANTS);
     await repository.close();
   });
 
@@ -284,13 +287,13 @@ describe('a snapshot of PostgreSQL', () => {
     await query('BEGIN; LOCK TABLE plants IN ACCESS EXCLUSIVE MODE');
     const began = performance.now();
 
-    await expect((await engineOf(url)).snapshot({ timeout: 1_000, startTimeout: 1_000 })).rejects.toThrow(
+    await expect((await engineOf(url)).plants({ timeout: 1_000, startTimeout: 1_000 }).next()).rejects.toThrow(
       `the database postgres://localhost/${nameOf(url)} cannot be used: canceling statement due to lock timeout`,
     );
     expect(performance.now() - began).toBeLessThan(5_000);
   });
 
-  it('is read by queries and after pauses that take longer than the timeout, and than an operator allows others', async () => {
+  it('takes queries and pauses that are longer than the timeout, and than an operator allows others', async () => {
     await query(`
       ALTER TABLE plants RENAME TO stored; CREATE VIEW plants AS SELECT stored.* FROM stored, pg_sleep(0.5);
       ALTER DATABASE ${nameOf(url)} SET statement_timeout = 100;
@@ -300,12 +303,13 @@ describe('a snapshot of PostgreSQL', () => {
       EXCEPTION WHEN undefined_object THEN -- PostgreSQL before 17 has no such limit.
       END $$;
     `);
-    const snapshot = await (await engineOf(url)).snapshot({ timeout: 250, startTimeout: 1_000 });
+    const plants = (await engineOf(url)).plants({ timeout: 250, startTimeout: 1_000 });
 
-    expect(await snapshot.count()).toBe(1);
-    const counted = performance.now();
-    await until('the pause has been long', () => performance.now() - counted > 300);
-    expect(await snapshot.count()).toBe(1);
-    await snapshot.close();
+    await plants.next();
+    const paused = performance.now();
+    await until('the pause has been long', () => performance.now() - paused > 300);
+    let further = 0;
+    for await (const plant of plants) further += plant.name.length > 0 ? 1 : 0;
+    expect(further).toBe(PLANTS.length - 1);
   });
 });

@@ -134,15 +134,40 @@ describe('A repository', () => {
     ),
   );
 
-  it('ends a check after a second where the server does not answer', () =>
-    withRepository(async (repository) => {
-      await repository.check?.();
-      proxy.fault = 'hang';
-      // A batch waits for five.
-      const began = performance.now();
-      await expect(repository.check?.()).rejects.toThrow('the database cannot be used: ');
-      expect(performance.now() - began).toBeLessThan(4_000);
-    }));
+  it('waits for the server no longer than its timeout, also after attempts that failed', () => {
+    const timeout = 4_000;
+    return withRepository(
+      async (repository) => {
+        const began = performance.now();
+        // Serialization failures, and then a connection on which no answer comes.
+        proxy.fault = { sqlState: '40001', times: Infinity };
+        const added = expect(repository.add([MONSTERA])).rejects.toThrow(RepositoryUnavailableError);
+        await until('most of the time is over', () => performance.now() - began > 0.75 * timeout);
+        proxy.fault = 'swallow';
+        await added;
+
+        expect(performance.now() - began).toBeLessThan(1.4 * timeout);
+      },
+      { timeout },
+    );
+  });
+
+  it.each([
+    ['its connection is open', () => void (proxy.fault = 'hang')],
+    ['it opens a connection', () => proxy.cutAll('hang')],
+  ])('ends a check after a second where the server does not answer: %s', (_, fail) =>
+    withRepository(
+      async (repository) => {
+        await repository.check?.();
+        fail();
+        const began = performance.now();
+        await expect(repository.check?.()).rejects.toThrow('the database cannot be used: ');
+        // A batch waits for ten seconds, and for a connection for five.
+        expect(performance.now() - began).toBeLessThan(4_000);
+      },
+      { timeout: 10_000 },
+    ),
+  );
 });
 
 describe('Under load, no promise is broken by', () => {

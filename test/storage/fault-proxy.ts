@@ -8,6 +8,8 @@ export type Fault =
   | 'refuse'
   /** Connections are accepted, and nothing passes. */
   | 'hang'
+  /** Connections open, and the statement does not pass. */
+  | 'swallow'
   /** The server executes the statement, and the connection ends before the answer passes. */
   | 'cut'
   /** The proxy answers with this SQLSTATE instead of the server, or does so to comparisons with stored plants alone. */
@@ -80,7 +82,10 @@ export class FaultProxy {
           client.write(errorResponse(sqlState));
           return;
         }
-      } else if (chunk.includes(INSERT)) cutting = this.fault === 'cut';
+      } else if (chunk.includes(INSERT)) {
+        if (this.fault === 'swallow') return;
+        cutting = this.fault === 'cut';
+      }
       server.write(chunk);
     });
     server.on('data', (chunk) => {

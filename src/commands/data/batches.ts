@@ -31,25 +31,21 @@ export async function* inBatches<Item>(
  * Yields batches and, if stderr is a terminal, shows there how many of their items are done.
  *
  * @param unit the plural of what is counted, such as plants
- * @param countTotal called only if the progress is shown, because counting takes time
  */
 export async function* withProgress<Item>(
   batches: AsyncIterable<readonly Item[]>,
   unit: string,
-  countTotal?: () => Promise<number>,
 ): AsyncGenerator<readonly Item[]> {
   if (!process.stderr.isTTY) {
     yield* batches;
     return;
   }
-  const total = await countTotal?.();
-  const end = total === undefined ? unit : `of ${total} ${unit}`;
   let done = 0;
   let shown = -Infinity;
   try {
     for await (const batch of batches) {
       if (performance.now() - shown > INTERVAL) {
-        process.stderr.write(`${ERASE}${done} ${end}`);
+        process.stderr.write(`${ERASE}${done} ${unit}`);
         shown = performance.now();
       }
       yield batch;

@@ -1,12 +1,12 @@
 import type { PostgresUrl } from '../database-url.js';
-import type { DatabaseOptions, Engine } from '../engines.js';
+import type { DatabaseOptions, DatabaseState, Engine } from '../engines.js';
 import { startError } from '../errors.js';
-import { CHECK_TIMEOUT, type PlantRepository } from '../plant-repository.js';
+import type { PlantRepository } from '../plant-repository.js';
 import { retry } from '../retry.js';
 import { type Driver, isTransient, PostgresPool } from './pool.js';
+import { readPlants } from './read-plants.js';
 import { PostgresRepository } from './repository.js';
 import { readVersion, TRY_INSERT, updateSchema } from './schema.js';
-import { openSnapshot } from './snapshot.js';
 
 /** Milliseconds between two attempts of the start. */
 const START_PAUSE = 500;
@@ -18,8 +18,8 @@ const CANCELED = '57014';
 export function postgresEngine(driver: Driver, url: PostgresUrl): Engine {
   return {
     open: (options) => openPostgresRepository(driver, url, options),
-    snapshot: ({ timeout }) => openSnapshot(driver, url, timeout),
-    check: ({ timeout }) => checkDatabase(new PostgresPool(driver, url, timeout), url),
+    plants: ({ timeout }) => readPlants(driver, url, timeout),
+    inspect: ({ timeout }) => inspectDatabase(driver, url, timeout),
   };
 }
 
@@ -29,11 +29,11 @@ async function openPostgresRepository(
   url: PostgresUrl,
   { timeout, startTimeout, onWait }: DatabaseOptions,
 ): Promise<PlantRepository> {
-  const batches = new PostgresPool(driver, url, timeout);
+  const pool = new PostgresPool(driver, url, timeout);
   // Called for the first wait alone.
   let tell = onWait;
   try {
-    await retry(() => updateSchema((statements) => batches.transact(statements)), {
+    await retry(() => updateSchema((statements) => pool.transact(statements, timeout)), {
       timeout: startTimeout,
       pause: START_PAUSE,
       isTransient: (error) => isTransient(error) || isLostRace(error) || codeOf(error) === CANCELED,
@@ -45,19 +45,20 @@ async function openPostgresRepository(
       },
     });
   } catch (error) {
-    await batches.close();
+    await pool.close();
     throw startError(url.name, error);
   }
-  const checks = new PostgresPool(driver, url, Math.min(timeout, CHECK_TIMEOUT));
-  return new PostgresRepository(driver, batches, checks, () => openSnapshot(driver, url, timeout));
+  return new PostgresRepository(driver, pool, timeout);
 }
 
-/** Checks a database. It does not wait for a server that cannot be reached. */
-async function checkDatabase(pool: PostgresPool, url: PostgresUrl): Promise<boolean> {
+/** Inspects a database. It does not wait for a server that cannot be reached. */
+async function inspectDatabase(driver: Driver, url: PostgresUrl, timeout: number): Promise<DatabaseState> {
+  const pool = new PostgresPool(driver, url, timeout);
+  const transact = (statements: string): Promise<unknown[][]> => pool.transact(statements, timeout);
   try {
-    const hasPlants = (await readVersion((statements) => pool.transact(statements))) > 0;
-    if (hasPlants) await pool.transact(TRY_INSERT);
-    return hasPlants;
+    if ((await readVersion(transact)) === 0) return 'new';
+    await transact(TRY_INSERT);
+    return 'present';
   } catch (error) {
     throw startError(url.name, error);
   } finally {

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
 import type { PostgresUrl } from '../database-url.js';
 import { errorMessage, unavailableError } from '../errors.js';
@@ -12,10 +13,10 @@ const IDLE_TIMEOUT = 60_000;
 /** Milliseconds between two attempts. */
 const PAUSE = 20;
 
-/** Share of a timeout in which a connection must open, so that there is time for another attempt. */
+/** Share of the timeout in which a connection must open, so that there is time for another attempt. */
 const CONNECT_SHARE = 0.5;
 
-/** Share of a timeout in which the server must execute the statements, so that the client gets the error of the server. */
+/** Share of the time left in which the server must execute the statements, so that the client gets the server's error. */
 const SERVER_SHARE = 0.8;
 
 /**
@@ -65,19 +66,18 @@ export function connectionSettings({ href }: PostgresUrl): pg.ClientConfig {
   return { connectionString: url.href, fallback_application_name: 'plant-store', keepAlive: true };
 }
 
-/** One connection for transactions that are one message each. An error closes the connection, and the next one opens another. */
+/**
+ * The connections for transactions that are one message each: one batch is in flight at a time, and the other connection is
+ * for checks. An error closes its connection, and the next message opens another.
+ */
 export class PostgresPool {
   readonly #pool: pg.Pool;
 
-  /** @param timeout milliseconds that a transaction may take, attempts and pauses included */
-  constructor(
-    driver: Driver,
-    url: PostgresUrl,
-    readonly timeout: number,
-  ) {
+  /** @param timeout milliseconds that a message may take */
+  constructor(driver: Driver, url: PostgresUrl, timeout: number) {
     this.#pool = new driver.Pool({
       ...connectionSettings(url),
-      max: 1,
+      max: 2,
       connectionTimeoutMillis: Math.ceil(CONNECT_SHARE * timeout),
       query_timeout: timeout,
       idleTimeoutMillis: IDLE_TIMEOUT,
@@ -94,11 +94,12 @@ export class PostgresPool {
    * The server ends a statement that waits for a lock. It does not end a commit that waits for a synchronous standby: there,
    * the client gives up and closes the connection, and the backend stays until the standby is back.
    *
-   * @param limit milliseconds that are left
+   * @param timeout milliseconds in which the answer should come
    */
-  async transact(statements: string, limit = this.timeout): Promise<unknown[][]> {
+  async transact(statements: string, timeout: number): Promise<unknown[][]> {
     // A limit of zero would be none.
-    const text = `SET LOCAL statement_timeout = ${Math.ceil(SERVER_SHARE * limit)}; ${statements}`;
+    const serverTimeout = Math.max(1, Math.floor(SERVER_SHARE * timeout));
+    const text = `SET LOCAL statement_timeout = ${serverTimeout}; ${statements}`;
     try {
       // One result for each statement, which the types of the driver lack.
       const results: unknown = await this.#pool.query({ text, rowMode: 'array' });
@@ -109,17 +110,24 @@ export class PostgresPool {
   }
 
   /**
-   * Repeats a transaction while another attempt may succeed.
+   * Repeats a transaction while another attempt may succeed, until the deadline on the clock of `performance.now`.
    *
-   * @param end on the clock of `performance.now`; no attempt begins later
    * @throws {RepositoryUnavailableError} when no plant can be stored now
    */
-  async transactUntil(end: number, statements: string): Promise<unknown[][]> {
-    const rest = (): number => Math.max(1, end - performance.now());
+  async transactUntil(deadline: number, statements: string): Promise<unknown[][]> {
+    const left = (): number => deadline - performance.now();
+    const ended = new AbortController();
+    // An attempt may last longer, because the driver counts the time to connect and that of the message apart.
+    const timedOut = wait(left(), undefined, { signal: ended.signal }).then(() => {
+      throw new ConnectionError('it does not answer in time');
+    });
+    const attempts = retry(() => this.transact(statements, left()), { timeout: left(), pause: PAUSE, isTransient });
     try {
-      return await retry(() => this.transact(statements, rest()), { timeout: rest(), pause: PAUSE, isTransient });
+      return await Promise.race([attempts, timedOut]);
     } catch (error) {
       throw isUnavailable(error) ? unavailableError(error) : error;
+    } finally {
+      ended.abort();
     }
   }
 

@@ -1,5 +1,5 @@
-import { keptOutError, unavailableError } from '../errors.js';
-import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from '../plant-repository.js';
+import { keptOutError } from '../errors.js';
+import { CHECK_TIMEOUT, type Outcome, PlantRepository, type StoredPlant } from '../plant-repository.js';
 import type { Driver, PostgresPool } from './pool.js';
 import { comparisonOf, type IndexedPlant, insertionOf, TRY_INSERT } from './schema.js';
 
@@ -13,23 +13,26 @@ const COMMIT_TO_DISK =
 
 /** Plants on a PostgreSQL server. Its batches wait for locks, and for a server that cannot be reached. */
 export class PostgresRepository extends PlantRepository {
-  /** @param checks a pool of their own, because batches may wait */
+  /** @param timeout milliseconds that a batch may take */
   constructor(
     private readonly driver: Driver,
-    private readonly batches: PostgresPool,
-    private readonly checks: PostgresPool,
-    private readonly openSnapshot: () => Promise<PlantSnapshot>,
+    private readonly pool: PostgresPool,
+    private readonly timeout: number,
   ) {
     super();
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    const end = performance.now() + this.batches.timeout;
-    // The first plant of each new id is inserted, and every other plant is compared: `delete` is true once for each id.
-    const newIds = await this.#insert(batch, end);
-    const others = [...batch.entries()].filter(([, { id }]) => !newIds.delete(id));
+    const deadline = performance.now() + this.timeout;
+    const newIds = await this.#insert(batch, deadline);
     const outcomes = batch.map((): Outcome => 'created');
-    for (const [index, outcome] of await this.#compare(others, end)) outcomes[index] = outcome;
+    const others: IndexedPlant[] = [];
+    for (const [index, plant] of batch.entries()) {
+      // The first plant with a new id is the one that was inserted. The next one with this id is compared.
+      if (newIds.has(plant.id)) newIds.delete(plant.id);
+      else others.push([index, plant]);
+    }
+    for (const [index, outcome] of await this.#compare(others, deadline)) outcomes[index] = outcome;
     return outcomes;
   }
 
@@ -39,37 +42,29 @@ export class PostgresRepository extends PlantRepository {
    * It is retried apart from the comparison: an attempt that repeated both would find its own plants, and count them as
    * repeated.
    */
-  async #insert(batch: readonly StoredPlant[], end: number): Promise<Set<bigint>> {
+  async #insert(batch: readonly StoredPlant[], deadline: number): Promise<Set<bigint>> {
     const firsts = new Map<bigint, StoredPlant>();
     for (const plant of batch) if (!firsts.has(plant.id)) firsts.set(plant.id, plant);
     // In the order of their ids, because two batches that wait for each other's ids would deadlock.
     const plants = [...firsts.values()].sort((one, other) => (one.id < other.id ? -1 : 1));
     const insertion = insertionOf(plants, this.driver.escapeLiteral);
-    const rows = await this.batches.transactUntil(end, `${COMMIT_TO_DISK}; ${insertion}`);
+    const rows = await this.pool.transactUntil(deadline, `${COMMIT_TO_DISK}; ${insertion}`);
     return new Set(rows.map(([id]) => BigInt(id as string)));
   }
 
   /** Compares plants with the stored ones that have their ids, and returns the outcome of each with its index. */
-  async #compare(plants: readonly IndexedPlant[], end: number): Promise<[index: number, Outcome][]> {
+  async #compare(plants: readonly IndexedPlant[], deadline: number): Promise<[index: number, Outcome][]> {
     if (plants.length === 0) return [];
-    const rows = await this.batches.transactUntil(end, comparisonOf(plants, this.driver.escapeLiteral));
+    const rows = await this.pool.transactUntil(deadline, comparisonOf(plants, this.driver.escapeLiteral));
     if (rows.length < plants.length) throw keptOutError();
     return rows.map(([index, isSame]) => [Number(index), isSame === true ? 'repeated' : 'conflict']);
   }
 
   override async check(): Promise<void> {
-    await this.checks.transactUntil(performance.now() + this.checks.timeout, TRY_INSERT);
+    await this.pool.transactUntil(performance.now() + Math.min(this.timeout, CHECK_TIMEOUT), TRY_INSERT);
   }
 
-  override async snapshot(): Promise<PlantSnapshot> {
-    try {
-      return await this.openSnapshot();
-    } catch (error) {
-      throw unavailableError(error);
-    }
-  }
-
-  override async close(): Promise<void> {
-    await Promise.all([this.batches.close(), this.checks.close()]);
+  override close(): Promise<void> {
+    return this.pool.close();
   }
 }

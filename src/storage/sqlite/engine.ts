@@ -2,13 +2,13 @@ import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { createFile, makeDirectory } from '../../files/durable-files.js';
 import type { SqliteUrl } from '../database-url.js';
-import type { DatabaseOptions, Engine } from '../engines.js';
+import type { DatabaseOptions, DatabaseState, Engine } from '../engines.js';
 import { startError } from '../errors.js';
 import type { PlantRepository } from '../plant-repository.js';
 import { exists, firstValue, IN_MEMORY, openDatabase, type SqliteDatabase, withDatabase } from './database.js';
+import { readPlants } from './read-plants.js';
 import { OpenedFile, SqliteRepository } from './repository.js';
 import { assertSound, updateSchema } from './schema.js';
-import { openSnapshot } from './snapshot.js';
 
 const SETTINGS = [
   'journal_mode = WAL',
@@ -25,8 +25,8 @@ const SETTINGS = [
 export function sqliteEngine({ file = IN_MEMORY }: SqliteUrl): Engine {
   return {
     open: (options) => openSqliteRepository(file, options),
-    snapshot: () => openSnapshot(file),
-    check: () => checkDatabase(file),
+    plants: () => readPlants(file),
+    inspect: () => inspectDatabase(file),
   };
 }
 
@@ -52,12 +52,12 @@ function prepareFile(file: string): void {
   }
 }
 
-/** Checks a database, and changes nothing. */
-async function checkDatabase(file: string): Promise<boolean> {
-  if (file === IN_MEMORY || !exists(file)) return false;
+async function inspectDatabase(file: string): Promise<DatabaseState> {
+  if (file === IN_MEMORY || !exists(file)) return 'new';
   return withDatabase(file, (database) => {
     const hasPlants = firstValue(database, "SELECT 1 FROM sqlite_schema WHERE name = 'plants'") !== undefined;
-    if (hasPlants) assertSound(database);
-    return hasPlants;
+    if (!hasPlants) return 'new';
+    assertSound(database);
+    return 'present';
   });
 }

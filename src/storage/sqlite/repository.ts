@@ -4,14 +4,12 @@ import {
   CHECK_TIMEOUT,
   type Outcome,
   PlantRepository,
-  type PlantSnapshot,
   RepositoryUnavailableError,
   type StoredPlant,
 } from '../plant-repository.js';
 import { retry } from '../retry.js';
 import { inTransaction, isLocked, isUnavailable, prepare, type SqliteDatabase } from './database.js';
 import { COMPARE, INSERT } from './schema.js';
-import { openSnapshot } from './snapshot.js';
 
 /** Milliseconds between two attempts. Another process holds the lock for about a millisecond. */
 const PAUSE = 1;
@@ -39,16 +37,6 @@ export class SqliteRepository extends PlantRepository {
   override check(): Promise<void> {
     // The table is there, and the lock can be had: a look at the one, and a transaction that writes nothing.
     return this.#transact(() => void this.#compare.get(0n, '', ''), Math.min(this.timeout, CHECK_TIMEOUT));
-  }
-
-  override async snapshot(): Promise<PlantSnapshot> {
-    if (this.file === undefined) throw unavailableError('no other connection can open a database in memory');
-    this.file.assertInPlace();
-    try {
-      return await openSnapshot(this.file.path);
-    } catch (error) {
-      throw unavailableError(error);
-    }
   }
 
   override async close(): Promise<void> {
