@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
 import type { PostgresUrl } from '../database-url.js';
 import { errorMessage, unavailableError } from '../errors.js';
@@ -13,7 +12,7 @@ const IDLE_TIMEOUT = 60_000;
 /** Milliseconds between two attempts. */
 const PAUSE = 20;
 
-/** Share of the timeout in which a connection must open, so that there is time for another attempt. */
+/** Share of a batch's timeout in which a connection must open, so that there is time for another attempt. */
 const CONNECT_SHARE = 0.5;
 
 /** Share of the time left in which the server must execute the statements, so that the client gets the server's error. */
@@ -73,7 +72,7 @@ export function connectionSettings({ href }: PostgresUrl): pg.ClientConfig {
 export class PostgresPool {
   readonly #pool: pg.Pool;
 
-  /** @param timeout milliseconds that a message may take */
+  /** @param timeout milliseconds that a batch may take */
   constructor(driver: Driver, url: PostgresUrl, timeout: number) {
     this.#pool = new driver.Pool({
       ...connectionSettings(url),
@@ -116,18 +115,18 @@ export class PostgresPool {
    */
   async transactUntil(deadline: number, statements: string): Promise<unknown[][]> {
     const left = (): number => deadline - performance.now();
-    const ended = new AbortController();
-    // An attempt may last longer, because the driver counts the time to connect and that of the message apart.
-    const timedOut = wait(left(), undefined, { signal: ended.signal }).then(() => {
-      throw new ConnectionError('it does not answer in time');
-    });
     const attempts = retry(() => this.transact(statements, left()), { timeout: left(), pause: PAUSE, isTransient });
+    // The last attempt may take longer, because the driver limits the connecting and the message apart.
+    let timer: NodeJS.Timeout | undefined;
+    const timedOut = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new ConnectionError('it does not answer in time')), left());
+    });
     try {
       return await Promise.race([attempts, timedOut]);
     } catch (error) {
       throw isUnavailable(error) ? unavailableError(error) : error;
     } finally {
-      ended.abort();
+      clearTimeout(timer);
     }
   }
 
