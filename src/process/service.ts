@@ -69,12 +69,15 @@ export async function startService(configuration: Configuration): Promise<void> 
       service.reload();
     },
   });
-  const managementUrl = await openManagement(service, configuration, baseUrl, origins).catch((error: unknown) => {
+  const managementUrl = await openManagement(service, configuration, baseUrl).catch((error: unknown) => {
     // This error would cut off the requests that the stop still answers.
     if (service.isStopping) return undefined;
     throw error;
   });
   if (service.isStopping) return;
+  if (managementUrl !== undefined) {
+    for (const origin of originsOfDocs(managementUrl, configuration)) origins.add(origin);
+  }
 
   // Created once the service listens: a start that fails must leave no token.
   const notice = createFirstToken(configuration, `${baseUrl}/plants`);
@@ -100,24 +103,25 @@ async function listen(app: INestApplication, { host, port, basePath }: Configura
  * Opens the management listener, unless it is off, and returns its URL.
  *
  * @param baseUrl {base_url}, to which the docs page sends plants
- * @param origins gets those at which this machine opens the docs page
  */
 async function openManagement(
   service: ManagedService,
   { managementHost: host, managementPort: port }: Configuration,
   baseUrl: string,
-  origins: Set<string>,
 ): Promise<string | undefined> {
   if (port === 'off') return undefined;
   const { startManagement } = await import('../management/management.module.js');
-  const url = await startManagement(service, { host, port, baseUrl }).catch((error: unknown) => {
+  return startManagement(service, { host, port, baseUrl }).catch((error: unknown) => {
     throw explainListenError('MANAGEMENT_HOST and MANAGEMENT_PORT', error);
   });
-  for (const name of ['localhost', '127.0.0.1', '[::1]', host.includes(':') ? `[${host}]` : host]) {
-    // As browsers write it: without the default port, and in small letters.
-    origins.add(new URL(`http://${name}:${new URL(url).port}`).origin);
-  }
-  return url;
+}
+
+/** Returns the origins at which this machine opens the docs page, which sends plants to the public port. */
+function originsOfDocs(managementUrl: string, { managementHost: host }: Configuration): string[] {
+  const { port } = new URL(managementUrl);
+  const names = ['localhost', '127.0.0.1', '[::1]', host.includes(':') ? `[${host}]` : host];
+  // As browsers write it: without the default port, and in small letters.
+  return names.map((name) => new URL(`http://${name}:${port}`).origin);
 }
 
 /** Explains an error of the system that refuses an address, and names its variables. Returns other errors as they are. */
