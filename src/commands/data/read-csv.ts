@@ -89,7 +89,7 @@ async function* prepend(beginning: string, rest: AsyncIterable<string>): AsyncGe
   yield* rest;
 }
 
-/** Reads until the first line is complete. */
+/** Reads until the first line is complete. `for await` would close the texts. */
 async function readFirstLine(texts: AsyncGenerator<string, void>): Promise<string> {
   let beginning = '';
   for (;;) {
