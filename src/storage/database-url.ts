@@ -75,5 +75,5 @@ export function hasRequiredSslMode(url: DatabaseUrl): boolean {
   // For the driver, too, the parameter replaces the host. A path is the directory of a Unix socket.
   const server = searchParams.get('host') ?? hostname;
   const isLocal = isLoopbackHost(server) || /^(?:\/|%2f|$)/i.test(server);
-  return isLocal || (searchParams.get('sslmode') ?? '') !== '';
+  return isLocal || Boolean(searchParams.get('sslmode'));
 }

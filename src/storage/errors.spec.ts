@@ -22,7 +22,6 @@ describe('The error of a database', () => {
     expect(started.message).toBe(`the database sqlite:plants.db cannot be used: ${message}${advice}`);
     expect(startError('sqlite:other.db', started)).toBe(started);
     expect(unavailableError(cause).message).toBe(`the database cannot be used: ${message}${advice}`);
-    expect(unavailableError(started).message).toBe(started.message);
   });
 
   it('is one line, with the reason for each address of a server', () => {

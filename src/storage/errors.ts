@@ -38,8 +38,7 @@ export function startError(database: string, cause: unknown): OperatorError {
 
 /** Makes the error of a repository whose database cannot be used now. */
 export function unavailableError(cause: unknown): RepositoryUnavailableError {
-  const reason = cause instanceof OperatorError ? cause.message : `the database cannot be used: ${explained(cause)}`;
-  return new RepositoryUnavailableError(reason, { cause });
+  return new RepositoryUnavailableError(`the database cannot be used: ${explained(cause)}`, { cause });
 }
 
 /** Returns the message of an error in one line. */

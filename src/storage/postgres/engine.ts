@@ -30,18 +30,17 @@ async function openPostgresRepository(
   { timeout, startTimeout, onWait }: DatabaseOptions,
 ): Promise<PlantRepository> {
   const pool = new PostgresPool(driver, url, timeout);
-  // Called for the first wait alone.
-  let tell = onWait;
+  let hasTold = false;
   try {
     await retry(() => updateSchema((statements) => pool.transact(statements, timeout)), {
       timeout: startTimeout,
       pause: START_PAUSE,
       isTransient: (error) => isTransient(error) || isLostRace(error) || codeOf(error) === CANCELED,
       onPause(error) {
-        // The operator need not know.
-        if (isLostRace(error)) return;
-        tell?.(startError(url.name, error).message);
-        tell = undefined;
+        // The operator learns once that the start waits, and nothing of a race.
+        if (hasTold || isLostRace(error)) return;
+        hasTold = true;
+        onWait?.(startError(url.name, error).message);
       },
     });
   } catch (error) {
