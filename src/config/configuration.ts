@@ -54,6 +54,7 @@ export class Configuration {
   readonly basePath: string = '';
 
   @ReadBy(parseDatabaseUrl, DATABASE_URL_RULE)
+  // A text that breaks the first rule has become null.
   @Passes((url: DatabaseUrl | null) => url === null || hasRequiredSslMode(url), { message: SSL_MODE_RULE })
   readonly databaseUrl: DatabaseUrl = sqliteUrl('data/plants.db');
 

@@ -130,7 +130,7 @@ function findQuoted(texts: Readonly<Record<string, string>>): string[] {
     .map(([setting]) => `${variableOf(setting)} ${QUOTED}`);
 }
 
-/** Finds settings that break their rules. The rules of a setting share one message. */
+/** Finds settings that break their rules, and tells one rule of each. */
 function findInvalid(configuration: Configuration): string[] {
   return validateSync(configuration, { skipUndefinedProperties: true }).map(
     ({ property, constraints = {} }) => `${variableOf(property)} ${Object.values(constraints)[0]}`,
