@@ -69,11 +69,12 @@ async function exportTo(
   showsProgress = true,
 ): Promise<number> {
   const batches = inBatches(readStore(configuration), lengthOf);
+  const shown = showsProgress ? withProgress(batches, 'plants') : batches;
   let plants = 0;
   async function* encode(): AsyncGenerator<string> {
     // The header comes with the first plants, so that there is no output if the store cannot be read.
     let header = HEADERS[format];
-    for await (const batch of showsProgress ? withProgress(batches, 'plants') : batches) {
+    for await (const batch of shown) {
       yield header + encodePlants(batch, format);
       header = '';
       plants += batch.length;

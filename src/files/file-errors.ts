@@ -15,7 +15,7 @@ export function explainReadError(file: string, cause: unknown, ifMissing = 'name
 export function explainWriteError(file: string, cause: unknown): unknown {
   if (!isSystemError(cause)) return cause;
   // Another process has created the file since the command looked for it.
-  if (cause.code === 'EEXIST') return alreadyExists(file, undefined, cause);
+  if (cause.code === 'EEXIST') return alreadyExists(file);
   return new OperatorError(`${file} cannot be written: ${cause.message}`, { cause });
 }
 
@@ -24,8 +24,8 @@ export function explainWriteError(file: string, cause: unknown): unknown {
  *
  * @param advice for the operator
  */
-export function alreadyExists(file: string, advice = 'name another file', cause?: unknown): OperatorError {
-  return new OperatorError(`${file} already exists: ${advice}`, { cause });
+export function alreadyExists(file: string, advice = 'name another file'): OperatorError {
+  return new OperatorError(`${file} already exists: ${advice}`);
 }
 
 /** Returns whether this is an error of the system, whose message has the code, the reason and mostly the file. */

@@ -14,9 +14,7 @@ import { alreadyExists, explainWriteError } from './file-errors.js';
  */
 export async function publishFile<Result>(target: string, write: (draft: string) => Promise<Result>): Promise<Result> {
   const draft = `${target}.${randomUUID()}`;
-  const removeDraft = (): void => {
-    if (existsSync(draft)) rmSync(draft);
-  };
+  const removeDraft = (): void => rmSync(draft, { force: true });
   // If a signal ends the program, `finally` does not run.
   process.once('exit', removeDraft);
   try {

@@ -32,6 +32,17 @@ describe('plant-store export', () => {
     });
   });
 
+  it('writes the header of CSV without plants, too, but nothing if it cannot read the store', async () => {
+    await directory.store([]);
+    const csv = ['-', '--format', 'csv'];
+
+    expect(await directory.run('export', csv)).toMatchObject({ status: 0, stdout: 'id,name,tag\r\n' });
+    expect(await directory.run('export', csv, { DATABASE_URL: 'sqlite:none.db' })).toMatchObject({
+      status: 1,
+      stdout: '',
+    });
+  });
+
   it('prints its result as JSON where the plants do not go', async () => {
     await directory.store([{ id: 1n, name: 'Monstera' }]);
 
