@@ -21,7 +21,8 @@ export function configure(command: Command): void {
 async function run(options: ReportOptions): Promise<void> {
   const hash = createHash('sha256');
   let plants = 0;
-  for await (const batch of withProgress(inBatches(readStore(loadConfiguration()), lengthOf), 'plants')) {
+  const batches = inBatches(readStore(loadConfiguration()), lengthOf);
+  for await (const batch of withProgress(batches, 'plants')) {
     hash.update(encodePlants(batch, 'ndjson'));
     plants += batch.length;
   }
