@@ -2,7 +2,6 @@ import type { ServerResponse } from 'node:http';
 import { createParamDecorator, type ExecutionContext, Injectable, Logger, type PipeTransform } from '@nestjs/common';
 import { nodeRequest } from '../auth/authenticated-request.js';
 import { ContractException } from '../contract/contract.exception.js';
-import { GroupCommit } from '../storage/group-commit.js';
 import type { NewPlantDto } from './dto/plant.dto.js';
 import { parseNewPlant } from './parse-new-plant.js';
 import { assertHeaders, BodyReader } from './read-body.js';
@@ -40,11 +39,8 @@ export class NewPlantPipe implements PipeTransform<ContextGetter, Promise<NewPla
   readonly #bodies: BodyReader;
   #hasLoggedParser = false;
 
-  constructor(
-    private readonly options: ResolvedOptions,
-    groupCommit: GroupCommit,
-  ) {
-    this.#bodies = new BodyReader(options.bodyLimit, groupCommit);
+  constructor(private readonly options: ResolvedOptions) {
+    this.#bodies = new BodyReader(options.bodyLimit);
   }
 
   /** @throws {ContractException} like `assertHeaders`, 500, like `BodyReader`, like `parseNewPlant`, in this order */

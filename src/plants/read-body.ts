@@ -1,12 +1,11 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { ContractException } from '../contract/contract.exception.js';
-import type { GroupCommit } from '../storage/group-commit.js';
 
-/** Maximum bytes of all bodies that are being read, and of the plants that wait for the store: 64 MiB. */
-const MAX_BYTES = 67_108_864;
+/** Maximum bytes of all bodies that are being read: 64 MiB. */
+const MAX_RESERVED = 67_108_864;
 
-/** Bytes of the first buffer for a chunked body. */
-const INITIAL_CAPACITY = 1_024;
+/** Bytes of the first buffer for a body in chunks. */
+const FIRST_CAPACITY = 1_024;
 
 /** Returns whether the headers of a request announce a body (RFC 9112 §6). */
 export function hasBody(headers: IncomingHttpHeaders): boolean {
@@ -52,24 +51,17 @@ function bodyIsLost(): ContractException {
 }
 
 /**
- * Reads the bodies of requests. A body reserves its declared length or, if it has none, the bytes that have arrived. Without
- * the limit for all together, clients with large plants would fill the memory.
+ * Reads the bodies of requests. A body reserves its declared length or, if it has none, the size of its buffer. Without the
+ * limit for all together, clients with large plants would fill the memory.
  */
 export class BodyReader {
   readonly #maxReserved: number;
-  /** Bytes that the bodies have reserved which are being read. */
   #reserved = 0;
 
-  /**
-   * @param limit maximum bytes of one body
-   * @param groupCommit has the plants that wait
-   */
-  constructor(
-    private readonly limit: number,
-    private readonly groupCommit: Pick<GroupCommit, 'waitingLength'>,
-  ) {
+  /** @param limit maximum bytes of one body */
+  constructor(private readonly limit: number) {
     // A single body has room, however large it may be.
-    this.#maxReserved = Math.max(MAX_BYTES, limit);
+    this.#maxReserved = Math.max(MAX_RESERVED, limit);
   }
 
   /**
@@ -82,38 +74,37 @@ export class BodyReader {
   async read(request: IncomingMessage, response: ServerResponse, headers: IncomingHttpHeaders): Promise<Uint8Array> {
     // A guard may have waited, and a host or a time limit may have answered meanwhile.
     if (request.destroyed || isAnswered(response)) throw bodyIsLost();
-    const isChunked = headers['content-length'] === undefined;
-    const declared = Number(headers['content-length'] ?? 0);
-    let reserved = 0;
-    const reserve = (bytes: number): void => {
-      this.#assertRoom(bytes);
-      this.#reserved += bytes;
-      reserved += bytes;
-    };
-    reserve(declared);
+    // A body in chunks does not declare its length.
+    const capacity = Number(headers['content-length'] ?? FIRST_CAPACITY);
+    this.#reserve(capacity);
     // One buffer, because in a list each chunk would occupy hundreds of bytes, even for a single byte.
-    let buffer = Buffer.allocUnsafe(isChunked ? INITIAL_CAPACITY : declared);
-    let received = 0;
+    let buffer = Buffer.allocUnsafe(capacity);
+    let length = 0;
+    const append = (chunk: Buffer): void => {
+      const end = length + chunk.length;
+      if (end > this.limit) throw bodyTooLarge(this.limit);
+      if (end > buffer.length) {
+        const larger = Math.min(2 * end, this.limit);
+        this.#reserve(larger - buffer.length);
+        buffer = Buffer.concat([buffer], larger);
+      }
+      chunk.copy(buffer, length);
+      length = end;
+    };
     try {
-      await forEachChunk(request, response, (chunk) => {
-        const end = received + chunk.length;
-        if (end > this.limit) throw bodyTooLarge(this.limit);
-        if (isChunked) reserve(chunk.length);
-        if (end > buffer.length) buffer = Buffer.concat([buffer], 2 * end);
-        chunk.copy(buffer, received);
-        received = end;
-      });
+      await forEachChunk(request, response, append);
       if (!request.readableEnded || isAnswered(response)) throw bodyIsLost();
-      return buffer.subarray(0, received);
+      return buffer.subarray(0, length);
     } finally {
-      this.#reserved -= reserved;
-      // The listeners of the request keep this variable until the connection ends.
+      this.#reserved -= buffer.length;
+      // Listeners keep this variable until the answer, while the plant waits for the store.
       buffer = Buffer.alloc(0);
     }
   }
 
-  #assertRoom(bytes: number): void {
-    if (this.#reserved + this.groupCommit.waitingLength + bytes > this.#maxReserved) throw new ContractException(503);
+  #reserve(bytes: number): void {
+    if (this.#reserved + bytes > this.#maxReserved) throw new ContractException(503);
+    this.#reserved += bytes;
   }
 }
 
@@ -122,10 +113,11 @@ function isAnswered({ headersSent }: ServerResponse): boolean {
 }
 
 /**
- * Hands over each chunk of a body, and resolves when there are no more: at the end, or when the client or the answer ends
- * first. The stream discards chunks that come later.
+ * Passes each chunk of a body to `take`, and resolves when there are no more: at the end, or when the client or the answer
+ * ends first. An async iterator of the stream would wait for ever where Node closes the response alone: if the body ends
+ * early, or gets error 408.
  *
- * @param take may throw, and then gets no further chunks
+ * @param take may throw, and then gets no further chunks; the stream discards them
  */
 function forEachChunk(
   request: IncomingMessage,
@@ -137,16 +129,15 @@ function forEachChunk(
       try {
         take(chunk);
       } catch (error) {
+        request.off('data', onData);
         reject(error as Error);
-        stop();
       }
     };
-    const stop = (): void => {
+    const onEnd = (): void => {
       request.off('data', onData);
       resolve();
     };
-    request.on('data', onData).once('end', stop).once('close', stop);
-    // Node closes the response alone if the body ends early, or gets error 408.
-    response.once('close', stop);
+    request.on('data', onData).once('end', onEnd).once('close', onEnd);
+    response.once('close', onEnd);
   });
 }

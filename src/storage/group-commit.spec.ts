@@ -189,4 +189,18 @@ describe('group commit', () => {
       }
     }
   });
+
+  it('is full while 64 Mi characters wait', async () => {
+    repository.hold = () => Promise.reject(new Error('the store fails'));
+    const name = 'n'.repeat(1_048_576);
+    const calls: Promise<unknown>[] = [];
+    for (let id = 1n; id <= 64n; id += 1n) {
+      expect(commit.isFull).toBe(false);
+      calls.push(commit.add({ id, name }));
+    }
+
+    expect(commit.isFull).toBe(true);
+    await Promise.allSettled(calls);
+    expect(commit.isFull).toBe(false);
+  });
 });

@@ -17,6 +17,9 @@ const BATCH_SIZE = 1_024;
 /** Plants that wait before `isFull` is true: two batches. */
 const MAX_WAITING = 2_048;
 
+/** UTF-16 units of the texts of plants that wait before `isFull` is true. */
+const MAX_WAITING_LENGTH = 67_108_864;
+
 /** A batch with texts of this many UTF-16 units takes no further plant, because a driver holds several copies of them. */
 const BATCH_LENGTH = 262_144;
 
@@ -48,6 +51,7 @@ interface Call {
 export class GroupCommit {
   readonly #logger = new Logger('PlantStore');
   readonly #queue: Call[] = [];
+  /** The sum of the lengths of the plants in the queue. */
   #waitingLength = 0;
   /** Ends when the queue is empty. */
   #running: Promise<void> | undefined;
@@ -81,14 +85,9 @@ export class GroupCommit {
     return this.#queue.length;
   }
 
-  /** The sum of the lengths of the plants that wait for their batch. */
-  get waitingLength(): number {
-    return this.#waitingLength;
-  }
-
   /** True if no more plants of clients should wait. */
   get isFull(): boolean {
-    return this.#queue.length >= MAX_WAITING;
+    return this.#queue.length >= MAX_WAITING || this.#waitingLength >= MAX_WAITING_LENGTH;
   }
 
   /** Resolves when no plant waits any more. */
