@@ -43,7 +43,7 @@ export class NewPlantPipe implements PipeTransform<ContextGetter, Promise<NewPla
     this.#bodies = new BodyReader(options.bodyLimit);
   }
 
-  /** @throws {ContractException} like `assertHeaders`, 500, like `BodyReader`, like `parseNewPlant`, in this order */
+  /** @throws {ContractException} for the headers; if a parser has read the body; for the body; for its JSON: in this order */
   async transform(getContext: ContextGetter): Promise<NewPlantDto> {
     const http = getContext().switchToHttp();
     const hostRequest = http.getRequest<HostRequest>();

@@ -21,9 +21,9 @@ export interface PlantsModuleOptions {
    * Required.
    */
   readonly authentication: { readonly tokens: readonly string[] } | { readonly verifier: TokenVerifier } | false;
-  /** The scope that a token with scopes must have (RFC 6749 §3.3). Defaults to `plants:write`. */
+  /** The scope that a token with scopes must have: one word (RFC 6749 §3.3). Defaults to `plants:write`. */
   readonly scope?: string | undefined;
-  /** The name of the protected space in `WWW-Authenticate` (RFC 9110 §11.5). Defaults to `plants`. */
+  /** The name of the protected space in `WWW-Authenticate`, without quotation marks (RFC 9110 §11.5). Defaults to `plants`. */
   readonly realm?: string | undefined;
   readonly body?:
     | {

@@ -29,8 +29,6 @@ describe('The options of PlantsModule', () => {
     // Without the quotation marks, the second one would be a list of characters.
     ['authentication', ...[[], 'secret', [undefined], ['a b'], ['']].map((tokens) => ({ tokens }))],
     ['authentication', ...[undefined, null, 7, {}].map((verifier) => ({ verifier }))],
-    ['scope', '', 'a b', 'a"b', 'ä'],
-    ['realm', '', 'the "garden"', 'a\\', 'a\r\nSet-Cookie: a', 'Gärten\u2028'],
     ['body', ...[NaN, 0, 1.5, 267_386_881, '512', '1mb'].map((limit) => ({ limit }))],
   ])('%s may not be %j, nor any of the others here', (name, ...values) => {
     for (const value of values) {

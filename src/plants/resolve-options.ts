@@ -1,11 +1,5 @@
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
-import {
-  BearerAuthOptions,
-  DEFAULT_SCOPE,
-  isBearerToken,
-  isScope,
-  type TokenVerifier,
-} from '../auth/token-verifier.js';
+import { BearerAuthOptions, DEFAULT_SCOPE, isBearerToken, type TokenVerifier } from '../auth/token-verifier.js';
 import { DATABASE_DEFAULTS } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import type { PlantCreatedListener, PlantsModuleOptions } from './plants.module-definition.js';
@@ -27,55 +21,60 @@ export abstract class ResolvedOptions extends BearerAuthOptions {
 }
 
 /**
- * Fills in the defaults, and checks what would otherwise fail later or open the route: values that are undefined because an
- * environment variable is missing, and unknown names in the result of a factory. If a host wrote `scopes` instead of `scope`,
- * the module would accept tokens with the default scope.
+ * Fills in the defaults, and refuses what would open the route or let it fail later: values that are undefined because an
+ * environment variable is missing, and unknown names. If a host wrote `scopes` instead of `scope`, the module would accept
+ * tokens with the default scope.
  *
  * @throws {TypeError} at an option that is unknown or wrong; its message is one line
  */
 export function resolveOptions(options: PlantsModuleOptions): ResolvedOptions {
   const { repository, authentication, scope, realm, body, database, onPlantCreated, ...unknown } = options;
+  const bodyLimit = body?.limit ?? DEFAULT_BODY_LIMIT;
   for (const name of Object.keys(unknown)) throw new TypeError(`PlantsModule: there is no option ${name}`);
-  const resolved = {
+  if (!isRepository(repository)) throw wrong('repository', 'a URL such as sqlite:data/plants.db, or a PlantRepository');
+  if (!isBodyLimit(bodyLimit)) throw wrong('body.limit', `a number of bytes from 1 to ${MAX_BODY_LIMIT}`);
+  return {
     repository,
     verifier: verifierOf(authentication),
     hostDecides: authentication === false,
     scope: scope ?? DEFAULT_SCOPE,
     realm: realm ?? 'plants',
-    bodyLimit: body?.limit ?? DEFAULT_BODY_LIMIT,
+    bodyLimit,
     database: {
       timeout: database?.timeout ?? DATABASE_DEFAULTS.timeout,
       startTimeout: database?.startTimeout ?? DATABASE_DEFAULTS.startTimeout,
     },
     onPlantCreated,
   };
-  check(isRepository(repository), 'repository must be a URL such as sqlite:data/plants.db, or a PlantRepository');
-  check(
-    isScope(resolved.scope),
-    'scope must be one word such as plants:write, without quotation marks and backslashes',
-  );
-  check(isRealm(resolved.realm), 'realm must be printable ASCII characters, without quotation marks and backslashes');
-  check(isBodyLimit(resolved.bodyLimit), `body.limit must be a number of bytes from 1 to ${MAX_BODY_LIMIT}`);
-  return resolved;
 }
 
-function check(isValid: boolean, rule: string): asserts isValid {
-  if (!isValid) throw new TypeError(`PlantsModule: the option ${rule}`);
+function wrong(option: string, rule: string): TypeError {
+  return new TypeError(`PlantsModule: the option ${option} must be ${rule}`);
+}
+
+// The options of a host in JavaScript, or of its factory, may have any values.
+
+function isRepository(value: unknown): boolean {
+  return typeof value === 'string' || typeof (value as PlantRepository | undefined)?.add === 'function';
+}
+
+function isBodyLimit(value: number): boolean {
+  return Number.isInteger(value) && value >= 1 && value <= MAX_BODY_LIMIT;
 }
 
 /** Returns the verifier that the option describes. */
 function verifierOf(authentication: PlantsModuleOptions['authentication'] | undefined): TokenVerifier {
-  // Only `false` itself opens the route: a missing environment variable must not. If the guard asked this verifier, the route
-  // would be closed.
+  // Only `false` itself opens the route: a missing environment variable must not. The guard does not ask this verifier, which
+  // refuses every token.
   if (authentication === false) return new StaticTokens([]);
   const { tokens, verifier, ...unknown }: { tokens?: unknown; verifier?: unknown } = { ...authentication };
-  const isUnambiguous = Object.keys(unknown).length === 0 && (tokens === undefined || verifier === undefined);
-  if (isUnambiguous && areTokens(tokens)) return new StaticTokens(numberTokens(tokens));
-  check(
-    isUnambiguous && isVerifier(verifier),
-    "authentication must be { tokens: ['…'] } with letters, digits and -._~+/ in each token, { verifier }, or false",
+  const isKnown = Object.keys(unknown).length === 0;
+  if (isKnown && verifier === undefined && areTokens(tokens)) return new StaticTokens(numberTokens(tokens));
+  if (isKnown && tokens === undefined && isVerifier(verifier)) return verifier;
+  throw wrong(
+    'authentication',
+    "{ tokens: ['…'] } with letters, digits and -._~+/ in each token, { verifier }, or false",
   );
-  return verifier;
 }
 
 function areTokens(value: unknown): value is readonly string[] {
@@ -85,17 +84,4 @@ function areTokens(value: unknown): value is readonly string[] {
 
 function isVerifier(value: unknown): value is TokenVerifier {
   return typeof (value as TokenVerifier | null | undefined)?.verify === 'function';
-}
-
-function isRepository(value: string | PlantRepository | undefined): value is string | PlantRepository {
-  return typeof value === 'string' || typeof value?.add === 'function';
-}
-
-/** Returns whether a challenge can quote the text unchanged (RFC 9110 §5.6.4): printable ASCII without `"` and `\`. */
-function isRealm(text: string): boolean {
-  return /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(text);
-}
-
-function isBodyLimit(value: number): boolean {
-  return Number.isInteger(value) && value >= 1 && value <= MAX_BODY_LIMIT;
 }
