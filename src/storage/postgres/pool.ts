@@ -115,7 +115,13 @@ export class PostgresPool {
    */
   async transactUntil(deadline: number, statements: string): Promise<unknown[][]> {
     const left = (): number => deadline - performance.now();
-    const attempts = retry(() => this.transact(statements, left()), { timeout: left(), pause: PAUSE, isTransient });
+    let reason: unknown;
+    const attempts = retry(() => this.transact(statements, left()), {
+      timeout: left(),
+      pause: PAUSE,
+      isTransient,
+      onPause: (error) => (reason = error),
+    });
     // The last attempt may take longer, because the driver limits the connecting and the message apart.
     let timer: NodeJS.Timeout | undefined;
     const timedOut = new Promise<never>((_, reject) => {
@@ -124,7 +130,9 @@ export class PostgresPool {
     try {
       return await Promise.race([attempts, timedOut]);
     } catch (error) {
-      throw isUnavailable(error) ? unavailableError(error) : error;
+      if (!isUnavailable(error)) throw error;
+      // The last attempt may have lacked time: then the one before it tells why the store is not available.
+      throw unavailableError(reason ?? error);
     } finally {
       clearTimeout(timer);
     }
