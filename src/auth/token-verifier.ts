@@ -17,17 +17,6 @@ export interface Refusal {
   readonly detail?: string | undefined;
 }
 
-// A verifier of a host may be in JavaScript, and so return anything.
-
-export function isPrincipal(result: unknown): result is Principal {
-  const { name, scopes } = result as Principal;
-  return typeof name === 'string' && (scopes === 'all' || Array.isArray(scopes));
-}
-
-export function isRefusal(result: unknown): result is Refusal {
-  return REFUSAL_REASONS.some((reason) => reason === (result as Refusal).refused);
-}
-
 /** The principal of a valid token, or why it is refused; undefined means `unknown`. */
 export type VerificationResult = Principal | Refusal | undefined;
 
@@ -41,6 +30,17 @@ export abstract class TokenVerifier {
 
   /** Nest calls it when the application closes. */
   onApplicationShutdown?(signal?: string): unknown;
+}
+
+// A verifier of a host may be in JavaScript, and so return anything.
+
+export function isPrincipal(result: unknown): result is Principal {
+  const { name, scopes } = result as Principal;
+  return typeof name === 'string' && (scopes === 'all' || Array.isArray(scopes));
+}
+
+export function isRefusal(result: unknown): result is Refusal {
+  return REFUSAL_REASONS.some((reason) => reason === (result as Refusal).refused);
 }
 
 /** Returns whether the text is a token (RFC 6750 §2.1, b64token). */

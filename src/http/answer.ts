@@ -20,6 +20,7 @@ export function writeAnswer(reply: FastifyReply, status: number, body?: object):
   const headers = headersOf(request.id, json, reply.getHeaders());
   const isUnread = hasUnreadBody(request.raw);
   const isStopping = !request.server.server.listening;
+  // A client that reads `close` need not send the rest of its body. Strangers keep no connection open.
   if (isUnread || isStopping || isStranger(request.raw, status)) headers.connection = 'close';
   response.writeHead(status, headers);
   if (isUnread && json !== undefined) endAfterBody(reply, json);

@@ -25,10 +25,11 @@ export interface AdapterOptions {
   readonly trustProxy?: readonly string[];
 }
 
+/** Nest's adapter without middleware, and with the answers of answer.ts. */
 class PublicFastifyAdapter extends FastifyAdapter {
   /**
-   * Drops the middleware of PlantsModule, the only one of this application: it hides bodies from parsers, and there are none.
-   * Without middleware, Fastify needs no plugin for it on each request (`skipMiddie`): use a hook instead.
+   * Ignores all middleware, for which Fastify would need a plugin that acts on each request (`skipMiddie`): add a hook instead.
+   * PlantsModule adds middleware to every application, to hide bodies from parsers; this one has no parsers.
    */
   override use(): this {
     return this;

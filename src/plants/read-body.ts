@@ -108,6 +108,7 @@ export class BodyReader {
   }
 }
 
+// TypeScript would believe that `headersSent` is still false after the body was read.
 function isAnswered({ headersSent }: ServerResponse): boolean {
   return headersSent;
 }
