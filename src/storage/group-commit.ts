@@ -123,38 +123,26 @@ export class GroupCommit {
 
   /** Stores a batch, and settles the promises of its calls. Never rejects. */
   async #commit(batch: readonly Call[]): Promise<void> {
+    const started = performance.now();
+    let outcomes: readonly Outcome[];
     try {
-      await this.#store(batch);
+      outcomes = await this.repository.add(batch.map(({ plant }) => plant));
     } catch (error) {
       if (error instanceof RepositoryUnavailableError) this.#refuse(batch, error);
       else if (batch.length === 1) batch[0]?.reject(error);
       else await this.#commitOneByOne(batch);
+      return;
     }
+    this.#settle(batch, outcomes, (performance.now() - started) / 1_000);
   }
 
   /** Stores each plant of a batch alone, so that only a plant at fault fails. */
   async #commitOneByOne(batch: readonly Call[]): Promise<void> {
-    for (const [index, call] of batch.entries()) {
-      try {
-        await this.#store([call]);
-      } catch (error) {
-        if (error instanceof RepositoryUnavailableError) {
-          // Each of the others would wait as long for the store.
-          this.#refuse(batch.slice(index), error);
-          return;
-        }
-        call.reject(error);
-      }
+    for (const call of batch) {
+      await this.#commit([call]);
       // Other requests run in between: a SQLite repository blocks the process during each commit.
       await nextTurn();
     }
-  }
-
-  /** Stores plants, and settles the promises of their calls. If it throws, none is settled. */
-  async #store(batch: readonly Call[]): Promise<void> {
-    const started = performance.now();
-    const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
-    this.#settle(batch, outcomes, (performance.now() - started) / 1_000);
   }
 
   /**
