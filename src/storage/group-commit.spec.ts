@@ -103,6 +103,18 @@ describe('group commit', () => {
     expect(repository.sizes).toEqual([6, 1, 1, 1, 1, 1, 1, 1]);
   });
 
+  it('refuses the other plants of a batch that failed when the store becomes unavailable', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    const reason = new RepositoryUnavailableError('the disk is full');
+    repository.hold = () => (repository.sizes.length > 2 ? Promise.reject(reason) : nextTurn());
+    const results = await Promise.allSettled([HUGE, ...plants(5)].map((plant) => commit.add(plant)));
+    warn.mockRestore();
+
+    expect(results.slice(1)).toEqual(Array(5).fill({ status: 'rejected', reason }));
+    // Each further attempt could take as long as the store waits.
+    expect(repository.sizes).toEqual([6, 1, 1]);
+  });
+
   it('refuses the plants of a batch while the store takes none, and logs each reason once, and its end', async () => {
     const lines: unknown[] = [];
     const log = jest.spyOn(Logger.prototype, 'log').mockImplementation((line: unknown) => void lines.push(line));

@@ -55,8 +55,8 @@ export class GroupCommit {
   #waitingLength = 0;
   /** Ends when the queue is empty. */
   #running: Promise<void> | undefined;
-  /** Why the store takes no plants, as it was logged last; undefined while it takes some. */
-  #outage: string | undefined;
+  /** Why the store takes no plants; undefined while it takes some. */
+  #outage: RepositoryUnavailableError | undefined;
 
   /**
    * Starts the work in the async context of the constructor. In that of the request that starts it, it would have the
@@ -138,8 +138,10 @@ export class GroupCommit {
 
   /** Stores each plant of a batch alone, so that only a plant at fault fails. */
   async #commitOneByOne(batch: readonly Call[]): Promise<void> {
-    for (const call of batch) {
+    for (const [index, call] of batch.entries()) {
       await this.#commit([call]);
+      // Each of the others would wait for the store as long.
+      if (this.#outage !== undefined) return this.#refuse(batch.slice(index + 1), this.#outage);
       // Other requests run in between: a SQLite repository blocks the process during each commit.
       await nextTurn();
     }
@@ -169,7 +171,7 @@ export class GroupCommit {
   /** Refuses a batch. The operator reads each reason once, and not for each batch. */
   #refuse(batch: readonly Call[], error: RepositoryUnavailableError): void {
     for (const { reject } of batch) reject(error);
-    if (this.#outage !== error.message) this.#logger.warn(`Plants refused with 503: ${error.message}`);
-    this.#outage = error.message;
+    if (this.#outage?.message !== error.message) this.#logger.warn(`Plants refused with 503: ${error.message}`);
+    this.#outage = error;
   }
 }

@@ -32,7 +32,7 @@ async function openPostgresRepository(
   const pool = new PostgresPool(driver, url, timeout);
   let hasTold = false;
   try {
-    await retry(() => updateSchema((statements) => pool.transact(statements, timeout)), {
+    await retry(() => updateSchema((statements) => pool.transact(statements)), {
       timeout: startTimeout,
       pause: START_PAUSE,
       isTransient: (error) => isTransient(error) || isLostRace(error) || codeOf(error) === CANCELED,
@@ -47,13 +47,13 @@ async function openPostgresRepository(
     await pool.close();
     throw startError(url.name, error);
   }
-  return new PostgresRepository(driver, pool, timeout);
+  return new PostgresRepository(pool, timeout);
 }
 
 /** Inspects a database. It does not wait for a server that cannot be reached. */
 async function inspectDatabase(driver: Driver, url: PostgresUrl, timeout: number): Promise<DatabaseState> {
   const pool = new PostgresPool(driver, url, timeout);
-  const transact = (statements: string): Promise<unknown[][]> => pool.transact(statements, timeout);
+  const transact = (statements: string): Promise<unknown[][]> => pool.transact(statements);
   try {
     if ((await readVersion(transact)) === 0) return 'new';
     await transact(TRY_INSERT);

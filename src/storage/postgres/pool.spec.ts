@@ -11,7 +11,7 @@ import { isTransient, isUnavailable, PostgresPool } from './pool.js';
 async function failureAt(url: string): Promise<unknown> {
   const pool = new PostgresPool(pg, parseDatabaseUrl(url) as PostgresUrl, 60_000);
   try {
-    return await pool.transact('SELECT 1', 60_000).then(
+    return await pool.transact('SELECT 1').then(
       () => undefined,
       (error: unknown) => error,
     );

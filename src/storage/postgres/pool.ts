@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
 import type { PostgresUrl } from '../database-url.js';
 import { errorMessage, unavailableError } from '../errors.js';
@@ -15,7 +16,7 @@ const PAUSE = 20;
 /** Share of a batch's timeout in which a connection must open, so that there is time for another attempt. */
 const CONNECT_SHARE = 0.5;
 
-/** Share of the time left in which the server must execute the statements, so that the client gets the server's error. */
+/** Share of a batch's timeout in which the server must execute the statements, so that the client gets the server's error. */
 const SERVER_SHARE = 0.8;
 
 /**
@@ -26,13 +27,14 @@ const SERVER_SHARE = 0.8;
 const TRANSIENT = /^(?:08|25006|25P03|25P04|40|53200|53300|57P|XX000)/;
 
 /**
- * Those that last: the user, the database, the schema, a privilege, a table or a column is missing or wrong, a lock was held
- * for too long, the disk is full, a file is damaged. Any other error is the fault of a plant, or a defect.
+ * SQLSTATEs, or their classes, of errors that last: the user, the database, the schema, a privilege, a table or a column is
+ * missing or wrong, a lock was held for too long, the disk is full, a file is damaged. Any other error is the fault of a
+ * plant, or a defect.
  */
 const LASTING = /^(?:28|3D|3F|42501|42703|42P01|42P10|53|55|57|58|XX)/;
 
 /** Matches errors of the connection that no further attempt corrects: of TLS, of the password, and of files in the URL. */
-const LASTING_CONNECTION = /SSL|certificate|SASL|SCRAM|^(?:ENOENT|EACCES)\b.* open /;
+const LASTING_CONNECTION = /support SSL|certificate|SASL|SCRAM|^(?:ENOENT|EACCES)\b.* open /;
 
 /** The server cannot be reached, or does not answer: an error of the network, of TLS or of the driver. */
 class ConnectionError extends Error {
@@ -70,10 +72,15 @@ export function connectionSettings({ href }: PostgresUrl): pg.ClientConfig {
  * for checks. An error closes its connection, and the next message opens another.
  */
 export class PostgresPool {
+  /** Spells a text as a literal of SQL. */
+  readonly escapeLiteral: Driver['escapeLiteral'];
   readonly #pool: pg.Pool;
+  readonly #serverTimeout: string;
 
   /** @param timeout milliseconds that a batch may take */
   constructor(driver: Driver, url: PostgresUrl, timeout: number) {
+    this.escapeLiteral = driver.escapeLiteral;
+    this.#serverTimeout = `SET LOCAL statement_timeout = ${Math.ceil(SERVER_SHARE * timeout)}`;
     this.#pool = new driver.Pool({
       ...connectionSettings(url),
       max: 2,
@@ -92,15 +99,11 @@ export class PostgresPool {
    *
    * The server ends a statement that waits for a lock. It does not end a commit that waits for a synchronous standby: there,
    * the client gives up and closes the connection, and the backend stays until the standby is back.
-   *
-   * @param timeout milliseconds in which the answer should come
    */
-  async transact(statements: string, timeout: number): Promise<unknown[][]> {
-    // A limit of zero would be none.
-    const serverTimeout = Math.max(1, Math.floor(SERVER_SHARE * timeout));
-    const text = `SET LOCAL statement_timeout = ${serverTimeout}; ${statements}`;
+  async transact(statements: string): Promise<unknown[][]> {
     try {
       // One result for each statement, which the types of the driver lack.
+      const text = `${this.#serverTimeout}; ${statements}`;
       const results: unknown = await this.#pool.query({ text, rowMode: 'array' });
       return (results as pg.QueryArrayResult<unknown[]>[]).at(-1)?.rows ?? [];
     } catch (error) {
@@ -109,32 +112,28 @@ export class PostgresPool {
   }
 
   /**
-   * Repeats a transaction while another attempt may succeed, until the deadline on the clock of `performance.now`.
+   * Repeats a transaction while another attempt may succeed, until the deadline on the clock of `performance.now`. An attempt
+   * that is under way then may still store its plants.
    *
    * @throws {RepositoryUnavailableError} when no plant can be stored now
    */
   async transactUntil(deadline: number, statements: string): Promise<unknown[][]> {
-    const left = (): number => deadline - performance.now();
-    let reason: unknown;
-    const attempts = retry(() => this.transact(statements, left()), {
-      timeout: left(),
-      pause: PAUSE,
-      isTransient,
-      onPause: (error) => (reason = error),
-    });
-    // The last attempt may take longer, because the driver limits the connecting and the message apart.
-    let timer: NodeJS.Timeout | undefined;
-    const timedOut = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new ConnectionError('it does not answer in time')), left());
+    const timeout = deadline - performance.now();
+    let reason: unknown = new ConnectionError('it does not answer in time');
+    const onPause = (error: unknown): void => {
+      reason = error;
+    };
+    const attempts = retry(() => this.transact(statements), { timeout, pause: PAUSE, isTransient, onPause });
+    const timer = new AbortController();
+    const timedOut = wait(timeout, undefined, { signal: timer.signal }).then(() => {
+      throw reason;
     });
     try {
       return await Promise.race([attempts, timedOut]);
     } catch (error) {
-      if (!isUnavailable(error)) throw error;
-      // The last attempt may have lacked time: then the one before it tells why the store is not available.
-      throw unavailableError(reason ?? error);
+      throw isUnavailable(error) ? unavailableError(error) : error;
     } finally {
-      clearTimeout(timer);
+      timer.abort();
     }
   }
 

@@ -1,6 +1,6 @@
 import { keptOutError } from '../errors.js';
 import { CHECK_TIMEOUT, type Outcome, PlantRepository, type StoredPlant } from '../plant-repository.js';
-import type { Driver, PostgresPool } from './pool.js';
+import type { PostgresPool } from './pool.js';
 import { comparisonOf, type IndexedPlant, insertionOf, TRY_INSERT } from './schema.js';
 
 /**
@@ -15,7 +15,6 @@ const COMMIT_TO_DISK =
 export class PostgresRepository extends PlantRepository {
   /** @param timeout milliseconds that a batch may take */
   constructor(
-    private readonly driver: Driver,
     private readonly pool: PostgresPool,
     private readonly timeout: number,
   ) {
@@ -47,7 +46,7 @@ export class PostgresRepository extends PlantRepository {
     for (const plant of batch) if (!firsts.has(plant.id)) firsts.set(plant.id, plant);
     // In the order of their ids, because two batches that wait for each other's ids would deadlock.
     const plants = [...firsts.values()].sort((one, other) => (one.id < other.id ? -1 : 1));
-    const insertion = insertionOf(plants, this.driver.escapeLiteral);
+    const insertion = insertionOf(plants, this.pool.escapeLiteral);
     const rows = await this.pool.transactUntil(deadline, `${COMMIT_TO_DISK}; ${insertion}`);
     return new Set(rows.map(([id]) => BigInt(id as string)));
   }
@@ -55,7 +54,7 @@ export class PostgresRepository extends PlantRepository {
   /** Compares plants with the stored ones that have their ids, and returns the outcome of each with its index. */
   async #compare(plants: readonly IndexedPlant[], deadline: number): Promise<[index: number, Outcome][]> {
     if (plants.length === 0) return [];
-    const rows = await this.pool.transactUntil(deadline, comparisonOf(plants, this.driver.escapeLiteral));
+    const rows = await this.pool.transactUntil(deadline, comparisonOf(plants, this.pool.escapeLiteral));
     if (rows.length < plants.length) throw keptOutError();
     return rows.map(([index, isSame]) => [Number(index), isSame === true ? 'repeated' : 'conflict']);
   }

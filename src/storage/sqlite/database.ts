@@ -20,7 +20,7 @@ const OPEN_PAUSE = 20;
 const LOCKED = [5, 6, 15];
 
 /**
- * Those of other errors with which no plant can be stored: SQLITE_NOMEM, SQLITE_READONLY, SQLITE_IOERR, SQLITE_CORRUPT,
+ * Result codes of other errors with which no plant can be stored: SQLITE_NOMEM, SQLITE_READONLY, SQLITE_IOERR, SQLITE_CORRUPT,
  * SQLITE_FULL, SQLITE_CANTOPEN, SQLITE_NOTADB. Any other error is the fault of a plant, or a defect.
  */
 const LASTING = [7, 8, 10, 11, 13, 14, 26];
@@ -85,6 +85,7 @@ export async function openDatabase<Result>(file: string, use: (database: SqliteD
 export function withDatabase<Result>(file: string, work: (database: SqliteDatabase) => Result): Promise<Result> {
   return openDatabase(file, (database) => {
     const result = work(database);
+    // If the work fails, openDatabase closes it.
     database.close();
     return result;
   });

@@ -7,7 +7,7 @@ import { startError } from '../errors.js';
 import type { PlantRepository } from '../plant-repository.js';
 import { exists, firstValue, IN_MEMORY, openDatabase, type SqliteDatabase, withDatabase } from './database.js';
 import { readPlants } from './read-plants.js';
-import { OpenedFile, SqliteRepository } from './repository.js';
+import { SqliteRepository } from './repository.js';
 import { assertSound, updateSchema } from './schema.js';
 
 const SETTINGS = [
@@ -36,7 +36,7 @@ async function openSqliteRepository(file: string, { timeout }: DatabaseOptions):
   const setUp = (database: SqliteDatabase): PlantRepository => {
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     updateSchema(database);
-    return new SqliteRepository(database, file === IN_MEMORY ? undefined : new OpenedFile(resolve(file)), timeout);
+    return new SqliteRepository(database, file === IN_MEMORY ? undefined : resolve(file), timeout);
   };
   return openDatabase(file, setUp);
 }

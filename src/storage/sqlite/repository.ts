@@ -18,14 +18,19 @@ const PAUSE = 1;
 export class SqliteRepository extends PlantRepository {
   readonly #insert;
   readonly #compare;
+  readonly #file: OpenedFile | undefined;
 
-  /** @param file the file that the database has opened; undefined for a database in memory */
+  /**
+   * @param file the path of the database, which is open; undefined for a database in memory
+   * @param timeout milliseconds that a batch may wait for a lock
+   */
   constructor(
     private readonly database: SqliteDatabase,
-    private readonly file: OpenedFile | undefined,
+    file: string | undefined,
     private readonly timeout: number,
   ) {
     super();
+    this.#file = file === undefined ? undefined : new OpenedFile(file);
     this.#insert = prepare(database, INSERT);
     this.#compare = prepare(database, COMPARE);
   }
@@ -46,7 +51,7 @@ export class SqliteRepository extends PlantRepository {
   /** Runs work in a transaction. */
   async #transact<Result>(work: () => Result, timeout: number): Promise<Result> {
     const attempt = (): Result => {
-      this.file?.assertInPlace();
+      this.#file?.assertInPlace();
       return inTransaction(this.database, work);
     };
     try {
@@ -69,12 +74,12 @@ export class SqliteRepository extends PlantRepository {
  * The file of an open database. SQLite goes on writing to a file that another program has removed or replaced, and no later
  * start would find the plants there.
  */
-export class OpenedFile {
+class OpenedFile {
   /** The path without symbolic links: SQLite puts the log and its index beside it. */
   readonly #realPath: string;
   readonly #identity: string | undefined;
 
-  constructor(readonly path: string) {
+  constructor(private readonly path: string) {
     this.#realPath = realpathSync(path);
     this.#identity = identityOf(path);
   }
