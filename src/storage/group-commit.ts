@@ -140,8 +140,11 @@ export class GroupCommit {
   async #commitOneByOne(batch: readonly Call[]): Promise<void> {
     for (const [index, call] of batch.entries()) {
       await this.#commit([call]);
-      // Each of the others would wait for the store as long.
-      if (this.#outage !== undefined) return this.#refuse(batch.slice(index + 1), this.#outage);
+      if (this.#outage !== undefined) {
+        // Each of the others would wait for the store as long.
+        this.#refuse(batch.slice(index + 1), this.#outage);
+        return;
+      }
       // Other requests run in between: a SQLite repository blocks the process during each commit.
       await nextTurn();
     }

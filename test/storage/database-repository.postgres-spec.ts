@@ -1,5 +1,6 @@
 /** What is particular to the repository and the schema on PostgreSQL; plant-repository.spec.ts has what both engines promise. */
 import pg from 'pg';
+import { OperatorError } from '../../src/operator-error.js';
 import { parseDatabaseUrl, type PostgresUrl } from '../../src/storage/database-url.js';
 import { DATABASE_DEFAULTS, engineOf, openRepository } from '../../src/storage/engines.js';
 import { type PlantRepository, RepositoryUnavailableError } from '../../src/storage/plant-repository.js';
@@ -120,12 +121,13 @@ describe('the PostgreSQL repository', () => {
     }
   });
 
-  it('adds a large batch although another program takes some of its ids meanwhile', async () => {
+  it('adds a large batch, and can be checked, while another program takes some of its ids', async () => {
     const batch = Array.from({ length: 1_000 }, (_, index) => ({ id: BigInt(index), name: 'Monstera' }));
     await query("BEGIN; INSERT INTO plants VALUES (7, 'Ficus'), (8, 'Monstera')");
     const added = repository.add(batch);
     const waiting = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
     await until('it waits for the lock', async () => (await server.query(waiting, nameOf(url))).length > 0);
+    await repository.check?.();
     await query('COMMIT');
 
     const outcomes = await added;
@@ -270,6 +272,20 @@ describe('reading the plants of PostgreSQL', () => {
       `the database postgres://localhost/${nameOf(url)} cannot be used: canceling statement due to lock timeout`,
     );
     expect(performance.now() - began).toBeLessThan(5_000);
+  });
+
+  it('fails with one error for the operator when the server ends its session meanwhile', async () => {
+    const plants = (await engineOf(url)).plants(DATABASE_DEFAULTS);
+    await plants.next();
+    const sessions = "FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'";
+    await query(`SELECT pg_terminate_backend(pid) ${sessions}`);
+    await until('the session has ended', async () => (await query(`SELECT ${sessions}`)).length === 0);
+
+    // The last plant of the message that has come is followed by a query.
+    const read = async (): Promise<void> => {
+      for await (const plant of plants) expect(plant.name).toBe('Monstera');
+    };
+    await expect(read()).rejects.toThrow(OperatorError);
   });
 
   it('takes queries and pauses that are longer than the timeout, and than an operator allows others', async () => {
