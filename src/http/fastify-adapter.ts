@@ -13,6 +13,9 @@ import { createPublicServer, type ServerLimits } from './public-server.js';
 /** Matches `example.org:3000` and `[::1]`: RFC 9110 §4.2, without user information. */
 const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d*)?$/i;
 
+/** Matches a request target with a path: `/plants`, or `http://example.org/plants` (RFC 9112 §3.2.2). */
+const WITH_PATH = /^(?:https?:\/\/[^/?]*)?\//i;
+
 /** The message for a request without a valid Host. */
 export const INVALID_HOST = 'Send one Host header with a valid host (RFC 9112 §3.2).';
 
@@ -60,6 +63,8 @@ export function createFastifyAdapter({
       connections.note(reply);
       refuse(reply, new ContractException(400));
     },
+    // Nest answers other targets, such as `*`, before the guard. The slash makes them paths that do not exist.
+    rewriteUrl: ({ url = '' }) => (WITH_PATH.test(url) ? url : `/${url}`),
     requestIdHeader: 'x-request-id',
     genReqId: () => randomUUID(),
     trustProxy: trustProxy.length > 0 && [...trustProxy],

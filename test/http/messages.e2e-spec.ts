@@ -78,9 +78,14 @@ const TABLE: Record<string, readonly Row[]> = {
       (target) => goesOn(target, message({ ...at(target), ...NO_BODY }), 404),
     ),
     ends('another path without a token', message({ ...at('/:plant'), ...STRANGER }), 401),
+    ...['*', '*plants', 'ftp://other.example/plants', 'http://other.example', 'http://other.example?/plants'].flatMap(
+      (target) => [
+        goesOn(target, message({ ...at(target, 'OPTIONS'), ...NO_BODY }), 404),
+        ends(`${target} without a token`, message({ ...at(target, 'OPTIONS'), ...STRANGER }), 401),
+      ],
+    ),
     ends('an escape without digits', message(at('/%zz')), 400),
     ends('an escape that is not UTF-8', message(at('/plants%ff')), 400),
-    ends('an asterisk', message({ ...at('*', 'OPTIONS'), ...NO_BODY }), 404),
     ends('no slash at its start', message(at('plants')), 400),
     ends('CONNECT', CONNECT, 400),
     ends('CONNECT without a token', message({ ...at('[::1]:80', 'CONNECT'), ...STRANGER }), 400),

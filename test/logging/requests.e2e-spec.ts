@@ -53,6 +53,7 @@ describe('An answer of the public port', () => {
     ],
     ['a query', get('/a?access_token=secret'), { ...GET_A, error: 404, reason: NO_PATH }],
     ['a target with a host', get('http://a/b?c'), { path: 'http://a/b', error: 404 }],
+    ['an asterisk', get('*?c'), { path: '*', error: 404 }],
     ['an escape that is not UTF-8', get('/%ff'), { path: '/%ff', error: 400 }],
     ['a query, without Host', get('/a?secret', { host: [] }), { ...GET_A, error: 400 }],
     ['CONNECT', message({ line: 'CONNECT a:1 HTTP/1.1' }), { error: 400 }],
