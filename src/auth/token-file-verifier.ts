@@ -19,15 +19,20 @@ interface TokenFileOptions {
  */
 export class TokenFileVerifier extends StaticTokens {
   readonly #logger = new Logger('Authentication');
-  /** The text of the file, if the latest `load` could use it. */
+  readonly #configured: readonly StaticToken[];
+  /** Becomes false when the file is there: afterwards, it must not be missing. */
+  #mayBeMissing: boolean;
+  /** The text of the file while it is in use: undefined before the first `load`, and after one that has failed. */
   #text: string | undefined;
   #stopWatching = (): void => undefined;
 
   constructor(
     private readonly file: string,
-    private readonly options: TokenFileOptions = {},
+    { configured = [], mayBeMissing = false }: TokenFileOptions = {},
   ) {
-    super(options.configured ?? []);
+    super(configured);
+    this.#configured = configured;
+    this.#mayBeMissing = mayBeMissing;
   }
 
   /**
@@ -37,10 +42,11 @@ export class TokenFileVerifier extends StaticTokens {
    * @throws {OperatorError} if it cannot be used
    */
   load(): void {
-    const { configured = [], mayBeMissing = false } = this.options;
-    if (mayBeMissing && this.#text === undefined && !existsSync(this.file)) return;
+    if (this.#mayBeMissing && !existsSync(this.file)) return;
+    this.#mayBeMissing = false;
+    this.#text = undefined;
     const text = readTokenFile(this.file);
-    this.tokens = [...configured, ...parseTokens(text, this.file)];
+    this.tokens = [...this.#configured, ...parseTokens(text, this.file)];
     this.#text = text;
   }
 
@@ -51,7 +57,6 @@ export class TokenFileVerifier extends StaticTokens {
       this.load();
       if (this.#text !== before) this.#logger.log(`${this.file} is in use; number of tokens now: ${this.count}`);
     } catch (error) {
-      this.#text = undefined;
       this.#logger.error(`${(error as Error).message}; keeping the tokens read before`);
     }
   }

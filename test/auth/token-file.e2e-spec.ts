@@ -79,13 +79,36 @@ describe('A token file', () => {
     expect(valid(TOKEN, SECOND_TOKEN)).toEqual([SECOND_TOKEN]);
   });
 
-  it('that may be missing until the first token is created is logged when it vanishes later', () => {
-    const ofDefaultFile = new TokenFileVerifier(file, { mayBeMissing: true });
-    ofDefaultFile.load();
-    unlinkSync(file);
-    ofDefaultFile.reload();
+  describe('that may be missing until the first token is created', () => {
+    const MISSING = [expect.stringMatching(/there is no file.+; keeping the tokens read before$/)];
+    const BROKEN = [expect.stringMatching(/line 1, is not.+; keeping the tokens read before$/)];
+    let ofDefaultFile: TokenFileVerifier;
 
-    expect(errors.mock.calls).toEqual([[expect.stringMatching(/there is no file.+; keeping the tokens read before$/)]]);
+    beforeEach(() => {
+      ofDefaultFile = new TokenFileVerifier(file, { mayBeMissing: true });
+    });
+
+    it('is logged when it vanishes later', () => {
+      ofDefaultFile.load();
+      unlinkSync(file);
+      ofDefaultFile.reload();
+
+      expect(errors.mock.calls).toEqual([MISSING]);
+    });
+
+    it.each([
+      { when: 'has been read', before: () => undefined },
+      { when: 'was missing', before: () => unlinkSync(file) },
+    ])('is logged when it $when, is broken, and vanishes', ({ before }) => {
+      before();
+      ofDefaultFile.load();
+      put(file, 'ci secret\n');
+      ofDefaultFile.reload();
+      unlinkSync(file);
+      ofDefaultFile.reload();
+
+      expect(errors.mock.calls).toEqual([BROKEN, MISSING]);
+    });
   });
 
   it('is logged when it is in use again, or has changed, and not otherwise', () => {
