@@ -4,7 +4,7 @@ import { nodeRequest } from '../auth/authenticated-request.js';
 import { ContractException } from '../contract/contract.exception.js';
 import type { NewPlantDto } from './dto/plant.dto.js';
 import { parseNewPlant } from './parse-new-plant.js';
-import { assertHeaders, BodyReader } from './read-body.js';
+import { assertHeaders, bodyIsLost, BodyReader } from './read-body.js';
 import { ResolvedOptions } from './resolve-options.js';
 import { sentHeaders } from './unparsed-body.js';
 
@@ -20,21 +20,14 @@ interface HostRequest {
 type HostResponse = ServerResponse | { readonly raw: ServerResponse };
 
 /**
- * The value of the parameter before our pipe: a function that returns the context, because a host's global pipes run first,
- * and may copy objects, such as one that trims texts.
+ * Passes the context of a request to a pipe. It is inside a function, because a host's global pipes run first, and may copy
+ * objects, such as one that trims texts.
  */
-type ContextGetter = () => ExecutionContext;
+export const RequestContext = createParamDecorator((_data: unknown, context: ExecutionContext) => () => context);
 
-const CurrentContext = createParamDecorator((_data: unknown, context: ExecutionContext): ContextGetter => {
-  return () => context;
-});
-
-/** Like `@Body`, but {@link NewPlantPipe} reads the body itself: after the guard, and with the exact id. */
-export const PlantFromBody = (): ParameterDecorator => CurrentContext(NewPlantPipe);
-
-/** Reads the body of a request, and turns it into a valid NewPlant. */
+/** Reads the body of a request, after the guard and with the exact id, and turns it into a valid NewPlant. */
 @Injectable()
-export class NewPlantPipe implements PipeTransform<ContextGetter, Promise<NewPlantDto>> {
+export class NewPlantPipe implements PipeTransform<() => ExecutionContext, Promise<NewPlantDto>> {
   readonly #logger = new Logger('PlantStore');
   readonly #bodies: BodyReader;
   #hasLoggedParser = false;
@@ -43,15 +36,20 @@ export class NewPlantPipe implements PipeTransform<ContextGetter, Promise<NewPla
     this.#bodies = new BodyReader(options.bodyLimit);
   }
 
-  /** @throws {ContractException} for the headers; if a parser has read the body; for the body; for its JSON: in this order */
-  async transform(getContext: ContextGetter): Promise<NewPlantDto> {
+  /**
+   * @throws {ContractException} if the request has its answer; for the headers; if a parser has read the body; for the body;
+   *   for its JSON: in this order
+   */
+  async transform(getContext: () => ExecutionContext): Promise<NewPlantDto> {
     const http = getContext().switchToHttp();
     const hostRequest = http.getRequest<HostRequest>();
     const request = nodeRequest(hostRequest);
+    const response = nodeResponse(http.getResponse<HostResponse>());
+    // While a guard waited, the service or a host may have answered, such as with error 408, and read the rest of the body.
+    if (response.headersSent) throw bodyIsLost();
     const headers = sentHeaders(request);
     assertHeaders(request, headers, this.options.bodyLimit);
     if (request.readableDidRead || request.readableEnded) this.#refuseParsed(hostRequest);
-    const response = nodeResponse(http.getResponse<HostResponse>());
     return parseNewPlant(await this.#bodies.read(request, response, headers));
   }
 

@@ -4,7 +4,7 @@ import { CurrentPrincipal } from '../auth/authenticated-request.js';
 import type { Principal } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import type { NewPlantDto, PlantDto } from './dto/plant.dto.js';
-import { PlantFromBody } from './new-plant.pipe.js';
+import { NewPlantPipe, RequestContext } from './new-plant.pipe.js';
 import { PLANTS_PATH } from './plants.module-definition.js';
 import { PlantsService } from './plants.service.js';
 
@@ -23,7 +23,7 @@ export class PlantsController {
   @RequiresScope()
   create(
     // Not NewPlantDto itself, by which a host's global ValidationPipe would validate the request before our pipe.
-    @PlantFromBody() plant: Readonly<NewPlantDto>,
+    @RequestContext(NewPlantPipe) plant: Readonly<NewPlantDto>,
     @CurrentPrincipal() principal: Principal | undefined,
   ): Promise<PlantDto> {
     return this.plants.create(plant, { principal });

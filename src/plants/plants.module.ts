@@ -19,8 +19,9 @@ const optionProviders: Provider[] = [
     provide: ResolvedOptions,
     inject: [PLANTS_OPTIONS, ModuleRef],
     useFactory: (options: PlantsModuleOptions, module: ModuleRef): ResolvedOptions => {
+      const registrations = module.get<unknown>(PLANTS_OPTIONS, { strict: false, each: true });
       // Express would ignore the second route without a warning.
-      if (module.get<unknown>(PLANTS_OPTIONS, { strict: false, each: true }).length > 1) {
+      if (registrations.length > 1) {
         throw new TypeError('PlantsModule: it is registered twice: import the result of one forRoot');
       }
       return resolveOptions(options);

@@ -73,13 +73,12 @@ describe('A BodyReader', () => {
   });
 
   // Such as error 408 of the service, or a time limit of a host.
-  it('refuses a body that is complete after the answer, or is read after it', async () => {
+  it('refuses a body that is complete after the answer', async () => {
     const { request, response, body } = begin(reader, CHUNKED);
     request.push('{}');
     response.writeHead(400);
     request.push(null);
 
     await expect(body).rejects.toMatchObject({ error: 400 });
-    await expect(reader.read(request, response, ofLength(2))).rejects.toMatchObject({ error: 400 });
   });
 });

@@ -46,7 +46,7 @@ function bodyTooLarge(limit: number): ContractException {
 }
 
 /** Makes the refusal of a body that has not come whole, or whose request has its answer already, such as error 408. */
-function bodyIsLost(): ContractException {
+export function bodyIsLost(): ContractException {
   return new ContractException(400, 'The client has disconnected, or has its answer already.');
 }
 
@@ -72,8 +72,8 @@ export class BodyReader {
    *   disconnected, or has its answer already
    */
   async read(request: IncomingMessage, response: ServerResponse, headers: IncomingHttpHeaders): Promise<Uint8Array> {
-    // A guard may have waited, and a host or a time limit may have answered meanwhile.
-    if (request.destroyed || isAnswered(response)) throw bodyIsLost();
+    // The client may have disconnected while a guard waited: then the stream has no further events.
+    if (request.destroyed) throw bodyIsLost();
     // A body in chunks does not declare its length.
     const capacity = Number(headers['content-length'] ?? FIRST_CAPACITY);
     this.#reserve(capacity);
@@ -86,6 +86,7 @@ export class BodyReader {
       if (end > buffer.length) {
         const larger = Math.min(2 * end, this.limit);
         this.#reserve(larger - buffer.length);
+        // A larger buffer, which begins with the bytes of this one.
         buffer = Buffer.concat([buffer], larger);
       }
       chunk.copy(buffer, length);
@@ -93,11 +94,11 @@ export class BodyReader {
     };
     try {
       await forEachChunk(request, response, append);
-      if (!request.readableEnded || isAnswered(response)) throw bodyIsLost();
+      if (!request.readableEnded || response.headersSent) throw bodyIsLost();
       return buffer.subarray(0, length);
     } finally {
       this.#reserved -= buffer.length;
-      // Listeners keep this variable until the answer, while the plant waits for the store.
+      // Frees the bytes: until the answer, the listeners of the request keep `append` and so this variable.
       buffer = Buffer.alloc(0);
     }
   }
@@ -106,11 +107,6 @@ export class BodyReader {
     if (this.#reserved + bytes > this.#maxReserved) throw new ContractException(503);
     this.#reserved += bytes;
   }
-}
-
-// TypeScript would believe that `headersSent` is still false after the body was read.
-function isAnswered({ headersSent }: ServerResponse): boolean {
-  return headersSent;
 }
 
 /**

@@ -1,8 +1,8 @@
 /** A client that sends its whole body before it reads gets its refusal, however slowly it sends. */
 import { CLOSE, expectRefusal } from '../support/http-answers.js';
-import { chunks, message, type Parts } from '../support/http-messages.js';
+import { chunkedMessage, chunks, message, type Parts } from '../support/http-messages.js';
 import { RawClient } from '../support/raw-client.js';
-import { SlowService } from '../support/slow-service.js';
+import { SLOW, SlowService } from '../support/slow-service.js';
 
 /** More than the operating system buffers for both sides. */
 const LENGTH = 30_000_000;
@@ -80,5 +80,24 @@ describe('A refused body whose rest does not come', () => {
     await client.ending();
     expect(performance.now() - before).toBeGreaterThan(900);
     client.reset();
+  });
+});
+
+describe('A body that is refused while its token is verified', () => {
+  const service = new SlowService({ request: 1_000 });
+  const begun = chunkedMessage('1\r\n{\r\n', SLOW);
+
+  it.each([
+    [400, 'it is not HTTP', [begun, 'x']],
+    [408, 'it is late', [begun]],
+  ])('gets error %d because %s, and no line in the log of errors', async (error, _reason, packets) => {
+    const client = await RawClient.connect(service.port);
+    for (const packet of packets) await client.send(packet);
+
+    expectRefusal(await client.answer(), error, CLOSE);
+    await client.hangUp();
+    service.release();
+    await service.settled();
+    expect(service.log).toEqual([]);
   });
 });

@@ -43,6 +43,11 @@ export class SlowService {
     return this.#service.port;
   }
 
+  /** The logged errors. */
+  get log(): readonly string[] {
+    return this.#service.log();
+  }
+
   /** Returns the ids of the stored plants, in ascending order. */
   async ids(): Promise<number[]> {
     return (await this.#service.rows()).map(({ id }) => Number(id));

@@ -18,7 +18,10 @@ export class NewPlantDto extends PlantDto {
   id!: bigint;
 }
 
-/** A NewPlant that `toNewPlant` has validated. Hosts cannot make one, because the package does not export this class. */
+/**
+ * Marks a NewPlant that PlantsService need not validate again. Only `toNewPlant` makes it: the package does not export this
+ * class.
+ */
 export class ValidNewPlant extends NewPlantDto {}
 
 /**
@@ -33,6 +36,7 @@ export function toNewPlant(value: unknown): ValidNewPlant {
   const { id, name, tag }: Partial<Record<keyof NewPlantDto, unknown>> = value;
   const plant = Object.assign(new NewPlantDto(), { id, name, tag });
   const errors = validateSync(plant, { validationError: { target: false, value: false } });
+  // A copy: class-validator would name the id of a ValidNewPlant last, because all fields of that class are inherited.
   if (errors.length === 0) return Object.assign(new ValidNewPlant(), plant);
   const faults = errors.flatMap(({ constraints }) => Object.values(constraints ?? {}));
   throw new ContractException(422, `${faults.join('; ')}.`);
