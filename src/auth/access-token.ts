@@ -9,7 +9,7 @@ export type JwtType = (typeof JWT_TYPES)[number];
 export interface JwtSettings {
   /** The exact value of `iss`: the URL of the provider. */
   readonly issuer: string;
-  /** The values of `aud` that stand for this service. Where a token has no `aud`, its `client_id` must be one of them. */
+  /** The values of `aud` that stand for this service. Of a token without `aud`, `client_id` must be one of them. */
   readonly audience: string | readonly string[];
   /** The URL of the issuer's keys. Defaults to the one in its discovery document. */
   readonly jwksUrl?: URL | undefined;
@@ -28,11 +28,11 @@ const ACCEPTED_TYPES: Record<JwtType, { readonly pattern: RegExp; readonly words
 const MAX_SHOWN = 200;
 
 /**
- * Returns why a JWT is no access token for this service, with what it has and what is required; undefined if it is one. The
- * signature and the times remain to be verified.
+ * Returns why a JWT is no access token for this service, with what it has and what is required; undefined if it is one.
+ * The signature and the times remain to be verified.
  *
- * ID tokens are refused: they tell a client who has signed in, and grant nothing. `nonce` does not distinguish them, because
- * older versions of Keycloak also put it into access tokens.
+ * ID tokens are refused: they tell a client who has signed in, and grant nothing. `nonce` does not distinguish them,
+ * because older versions of Keycloak also put it into access tokens.
  */
 export function faultOf(
   { typ = '' }: ProtectedHeaderParameters,
@@ -63,8 +63,8 @@ export function toPrincipal(claims: JWTPayload): Principal {
 
 /**
  * Returns the value of the first claim of permission that is present: `scope` (RFC 9068 §2.2.3), `scp` (Okta, Microsoft
- * Entra), or `roles` (Entra, for applications). Others are not added to it: somebody's role must not extend what a client
- * may do for them. `roles` counts only beside a claim that names the client, because ID tokens of Entra have roles, too.
+ * Entra), or `roles` (Entra, for applications). Others are not added to it: somebody's role must not extend what a
+ * client may do for them. `roles` counts only beside a claim that names the client: ID tokens of Entra have roles, too.
  */
 function permissionOf({ scope, scp, roles, azp, appid }: JWTPayload): unknown {
   if (scope !== undefined) return scope;

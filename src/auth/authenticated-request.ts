@@ -27,7 +27,7 @@ export function authenticationOf(request: object): Authentication {
   return (nodeRequest(request) as AuthenticatedRequest)[AUTHENTICATION] ?? {};
 }
 
-/** Returns the principal of a request that the guard has passed. */
+/** Returns the holder of the token, if the guard has found it valid. */
 export function principalOf(request: object): Principal | undefined {
   return authenticationOf(request).principal;
 }

@@ -2,7 +2,7 @@ import { type ExecutionContext, ForbiddenException, Injectable, UnauthorizedExce
 import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
-import { nodeRequest, principalOf, setAuthentication } from './authenticated-request.js';
+import { authenticationOf, nodeRequest, principalOf, setAuthentication } from './authenticated-request.js';
 import { BearerRequest, STRATEGY } from './bearer.strategy.js';
 import { BearerAuthOptions, isRefusal, type Principal, type Refusal, TokenVerifier } from './token-verifier.js';
 
@@ -15,10 +15,15 @@ export const RequiresScope = Reflector.createDecorator<string | undefined, strin
 });
 
 /**
- * Passes requests with a valid token in the Authorization header, and in no other place (RFC 6750 §2.1).
+ * Passes requests with a valid token in the Authorization header, and in no other place (RFC 6750 §2.1):
  *
- * The exceptions are Nest's own, because on a host's routes its own filter must answer with 401 and 403. Their cause is the
- * reason, for the log of the host.
+ * 1. `getRequest` gives passport a BearerRequest for the request: the Authorization header and the verifier.
+ * 2. passport finds the token in the header, and calls `BearerStrategy.validate`, which asks the verifier.
+ * 3. passport takes what the verifier returns for its user, even a refusal: of a failure, it would lose the reason.
+ * 4. `handleRequest` gets this user: it keeps a principal with the request, and throws at a refusal.
+ *
+ * The exceptions are Nest's own, because on a host's routes its own filter must answer with 401 and 403. Their cause is
+ * the reason, for the log of the host.
  */
 @Injectable()
 export class BearerAuthGuard extends AuthGuard(STRATEGY) {
@@ -38,29 +43,23 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   override async canActivate(context: ExecutionContext): Promise<boolean> {
     if (this.authOptions.hostDecides) return true;
     const request = requestOf(context);
-    // In the service, the guard is bound globally and again by PlantsController: the second run finds the principal of the
-    // first, and only checks the scope.
-    if (principalOf(request) === undefined) await super.canActivate(context);
+    // In the service, the guard runs globally, and again for PlantsController.
+    if (hasPassed(request)) return true;
+    await super.canActivate(context);
     const principal = principalOf(request);
     if (principal === undefined) return false;
     this.#assertScope(context, principal);
     return true;
   }
 
-  /**
-   * Returns the request for passport, which finds the token in it, and lets BearerStrategy validate it.
-   *
-   * The return type is `object`, because a host that compiles it may lack the types of passport-http-bearer.
-   */
+  /** Its type is `object`, because a host that compiles it may lack the types of passport-http-bearer. */
   override getRequest(context: ExecutionContext): object {
     return new BearerRequest(authorizationOf(requestOf(context)), this.verifier);
   }
 
   /**
-   * Keeps the principal with the request, or refuses it.
-   *
    * @param error what the verifier has thrown
-   * @param result what BearerStrategy has returned, or false if passport finds no token in the header
+   * @param result the principal or the refusal, or false if passport finds no token in the header
    * @throws {UnauthorizedException} if the request is refused
    */
   override handleRequest<User>(
@@ -115,11 +114,19 @@ function requestOf(context: ExecutionContext): { user?: unknown } {
   return context.switchToHttp().getRequest();
 }
 
+/** Returns whether an earlier run of the guard has passed the request. */
+function hasPassed(request: object): boolean {
+  const { principal, missingScope } = authenticationOf(request);
+  return principal !== undefined && missingScope === undefined;
+}
+
 function authorizationOf(request: object): string | undefined {
   return nodeRequest(request).headers.authorization;
 }
 
-/** Returns why passport finds no token in the header. The log must not quote it: it may be a token without its scheme. */
+/**
+ * Returns why passport finds no token in the header. The log must not quote it: it may be a token without its scheme.
+ */
 function headerWithoutToken(request: object): Refusal {
   if (authorizationOf(request) === undefined) return { refused: 'missing' };
   return { refused: 'malformed', detail: 'required: Bearer, a space, and one token' };

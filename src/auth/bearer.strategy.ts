@@ -14,8 +14,8 @@ import {
 export const STRATEGY = 'plant-store-bearer';
 
 /**
- * The request that BearerAuthGuard shows to passport. It has the Authorization header alone, because passport would also take
- * tokens from the query and the body (RFC 6750 §2.1).
+ * What BearerAuthGuard gives passport for a request. It has the Authorization header alone, because passport would also
+ * take tokens from the query and the body (RFC 6750 §2.1).
  */
 export class BearerRequest {
   readonly headers: { readonly authorization: string | undefined };
@@ -38,8 +38,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
   }
 
   /**
-   * Returns the principal, or why the token is refused: passport passes both to the guard as its user. Of a failure, it would
-   * keep only a message, and not the reason. Returns false to another guard than BearerAuthGuard.
+   * Returns the principal, or why the token is refused. Returns false to another guard than BearerAuthGuard.
    *
    * @throws what the verifier throws, or a TypeError if it returns anything but a VerificationResult
    */

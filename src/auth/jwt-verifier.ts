@@ -15,12 +15,14 @@ const RULES: JWTVerifyOptions = {
   clockTolerance: TOLERANCE,
 };
 
-/** Milliseconds between two reloads of the keys: a withdrawn key is refused within five minutes, if the issuer answers. */
+/**
+ * Milliseconds between two reloads of the keys: a withdrawn key is refused within five minutes, if the issuer answers.
+ */
 const RELOAD_INTERVAL = 240_000;
 
 /**
- * Maximum verified tokens in the cache: verifying a signature takes as long as a create. So many, with few scopes, occupy
- * about 5 MB. A full cache is cleared.
+ * Maximum verified tokens in the cache: verifying a signature takes as long as a create. So many, with few scopes,
+ * occupy about 5 MB. A full cache is cleared.
  */
 const MAX_VERIFIED = 10_000;
 
@@ -34,7 +36,7 @@ interface VerifiedToken {
 export class JwtVerifier extends TokenVerifier {
   readonly #keys: RemoteJWKSet;
   readonly #timer: NodeJS.Timeout;
-  /** The verified tokens, by their digests. A reload of the keys replaces the map, because a key may have been withdrawn. */
+  /** The verified tokens, by their digests. A reload of the keys replaces the map: one may have been withdrawn. */
   #verified = new Map<string, VerifiedToken>();
 
   /** @throws {TypeError} if an issuer or an audience is missing, as it may be in JavaScript */

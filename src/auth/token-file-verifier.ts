@@ -12,8 +12,8 @@ interface TokenFileOptions {
 }
 
 /**
- * Verifies the static tokens of a file, which is reloaded when it has changed. While the file cannot be used, the tokens that
- * were read before stay valid.
+ * Verifies the static tokens of a file, which is reloaded when it has changed. While the file cannot be used, the
+ * tokens that were read before stay valid.
  *
  * A verifier belongs to one application: when the application closes, the file is no longer reloaded.
  */
@@ -36,8 +36,8 @@ export class TokenFileVerifier extends StaticTokens {
   }
 
   /**
-   * Reads the file, and verifies with its tokens from now on. If the file is missing, as it may be until the first token is
-   * created, nothing changes.
+   * Reads the file, and verifies with its tokens from now on. If the file is missing, as it may be until the first
+   * token is created, nothing changes.
    *
    * @throws {OperatorError} if it cannot be used
    */

@@ -16,8 +16,8 @@ export function readTokenFile(file: string): string {
 }
 
 /**
- * Parses the text of a token file. Each line has a name, `sha256:` and the token's digest in hexadecimal, and optionally
- * the instant at which the token expires. Blank lines and lines that begin with # are ignored.
+ * Parses the text of a token file. Each line has a name, `sha256:` and the token's digest in hexadecimal, and
+ * optionally the instant at which the token expires. Blank lines and lines that begin with # are ignored.
  *
  * @param file the name of the file, for the message of the error
  * @throws {OperatorError} if a line is wrong

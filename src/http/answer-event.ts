@@ -6,8 +6,8 @@ import type { ErrorBody } from '../contract/contract.exception.js';
 import { ERROR_TABLE, type ErrorNumber } from '../contract/error-table.js';
 
 /**
- * The diagnostics channel with one message for every answer of the public port. An interceptor of Nest would not see the
- * answers to input that never reaches Nest.
+ * The diagnostics channel with one message for every answer of the public port. An interceptor of Nest would not see
+ * the answers to input that never reaches Nest.
  */
 export const ANSWER_CHANNEL = 'plant-store:answer';
 

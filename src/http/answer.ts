@@ -7,10 +7,13 @@ import type { ContractException } from '../contract/contract.exception.js';
 import { hasBody } from '../plants/read-body.js';
 import { publishAnswer, publishRefusal } from './answer-event.js';
 
-/** Milliseconds for which input behind a refusal is discarded, so that a client that still sends can read the refusal. */
+/** Milliseconds for which input behind a refusal is discarded: a client that still sends can then read the refusal. */
 const LINGER = 2_000;
 
-/** Writes the answer to a request, and publishes it. */
+/**
+ * Writes the answer to a request, and publishes it. The answer ends at once. If the request has an unread body, it ends
+ * by `endAfterBody`, or earlier by Connections: when the rest of the body is late or not HTTP, or the service stops.
+ */
 export function writeAnswer(reply: FastifyReply, status: number, body?: object): void {
   const { raw: response, request } = reply;
   // Before `hijack`, because an object that is no JSON must still become error 500.
@@ -39,18 +42,23 @@ function hasUnreadBody({ headers, readableEnded }: IncomingMessage): boolean {
   return hasBody(headers) && !readableEnded;
 }
 
-/** Returns whether a request has no valid token. Status 204 answers the preflight of an allowed origin, which needs none. */
+/** Returns whether a request has no valid token. The preflight of an allowed origin (status 204) needs none. */
 function isStranger(request: IncomingMessage, status: number): boolean {
   return principalOf(request) === undefined && status !== 204;
 }
 
 /**
- * Ends an answer when the rest of the request's body was discarded. Otherwise Node would reset the connection of a client
- * that still sends, and the client would lose the answer (RFC 9112 §9.6).
+ * Ends an answer when the rest of the request's body was discarded. Otherwise Node would reset the connection of a
+ * client that still sends, and the client would lose the answer (RFC 9112 §9.6).
  */
-function endAfterBody({ raw: response, request }: FastifyReply, json: string): void {
-  response.write(json);
-  request.raw.once('close', () => response.end()).resume();
+function endAfterBody(reply: FastifyReply, json: string): void {
+  reply.raw.write(json);
+  reply.request.raw.once('close', () => endAnswer(reply)).resume();
+}
+
+/** Ends an answer that has been written. If it has ended before, nothing happens. */
+export function endAnswer({ raw: response }: FastifyReply): void {
+  if (response.headersSent) response.end();
 }
 
 /** Writes the refusal of input that is not a request, for which Node has no response, and ends the connection. */

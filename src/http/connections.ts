@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
 import { ContractException } from '../contract/contract.exception.js';
-import { refuse, writeRefusal } from './answer.js';
+import { endAnswer, refuse, writeRefusal } from './answer.js';
 
 /** An error of Node's HTTP parser, of its clock, or of the connection. */
 interface InputError extends Error {
@@ -45,20 +45,16 @@ export class Connections {
   }
 
   /**
-   * Resolves when the clients have taken their answers. The server listens no longer, so each answer is the last one of its
-   * connection.
+   * Resolves when the clients have taken their answers. The server listens no longer, so each answer is the last one of
+   * its connection.
    */
   async close(): Promise<void> {
     do {
       // Before the first look, Node reads the requests that have already arrived.
       await wait(CLOSE_INTERVAL);
-      this.#endRefusals();
+      // A refusal does not wait for the rest of its body.
+      for (const reply of this.#latest.values()) endAnswer(reply);
     } while ([...this.#latest.values()].some(({ raw }) => !raw.writableFinished));
-  }
-
-  /** Ends the refusals that wait for the rest of a body, so that the stop does not. */
-  #endRefusals(): void {
-    for (const { raw } of this.#latest.values()) if (raw.headersSent && !raw.writableEnded) raw.end();
   }
 
   async #endAfterAnswers(socket: Socket, refusal: ContractException): Promise<void> {
@@ -72,10 +68,10 @@ export class Connections {
   }
 }
 
-/** Refuses a body that is late or not HTTP. Nothing waits for the rest of it any longer. */
+/** Refuses a body that is late or not HTTP, if it is not refused already. Nothing waits for the rest of it. */
 function refuseBody(reply: FastifyReply, refusal: ContractException): void {
   if (!reply.raw.headersSent) refuse(reply, refusal);
-  reply.raw.end();
+  endAnswer(reply);
 }
 
 /** Returns the refusal for an error of the input; undefined for other errors. */

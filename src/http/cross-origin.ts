@@ -4,8 +4,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 const MAX_AGE = 7_200;
 
 /**
- * Adds the CORS headers to the answer, if the request comes from a page of an allowed origin. Without them, a browser hides
- * the answer from the page (Fetch standard §3.3).
+ * Adds the CORS headers to the answer, if the request comes from a page of an allowed origin. Without them, a browser
+ * hides the answer from the page (Fetch standard §3.3).
  *
  * @returns true if the request is a preflight of such a page: the browser asks if the page may send another request
  */

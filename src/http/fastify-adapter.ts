@@ -31,8 +31,8 @@ export interface AdapterOptions {
 /** Nest's adapter without middleware, and with the answers of answer.ts. */
 class PublicFastifyAdapter extends FastifyAdapter {
   /**
-   * Ignores all middleware, for which Fastify would need a plugin that acts on each request (`skipMiddie`): add a hook instead.
-   * PlantsModule adds middleware to every application, to hide bodies from parsers; this one has no parsers.
+   * Ignores all middleware, for which Fastify would need a plugin that acts on each request (`skipMiddie`): add a hook
+   * instead. PlantsModule adds middleware to every application, to hide bodies from parsers; this one has no parsers.
    */
   override use(): this {
     return this;
@@ -94,8 +94,9 @@ export function createFastifyAdapter({
     else done();
   });
   fastify.addHook('preClose', async () => {
-    // Stops listening, and no more. The `close` of node:http would also destroy each connection whose answer was written but
-    // not sent yet, and would no longer enforce REQUEST_TIMEOUT.
+    // Stops listening, and no more. The `close` of node:http would also destroy each connection whose answer was
+    // written but not sent yet, and would no longer enforce REQUEST_TIMEOUT. Fastify calls it after this hook, and
+    // ignores its error ERR_SERVER_NOT_RUNNING.
     NetServer.prototype.close.call(fastify.server);
     await connections.close();
   });

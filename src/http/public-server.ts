@@ -17,7 +17,10 @@ export interface ServerLimits {
   readonly connections: number;
 }
 
-/** Milliseconds for a TLS handshake, and for the headers of a request, from the opening of the connection or the first byte. */
+/**
+ * Milliseconds for a TLS handshake, and for the headers of a request, from the opening of the connection or the first
+ * byte.
+ */
 const HEADERS_TIMEOUT = 10_000;
 
 /** The diagnostics channel with one message for every connection that is dropped because of MAX_CONNECTIONS. */
