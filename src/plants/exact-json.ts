@@ -8,8 +8,8 @@ const MAX_LENGTH = 64;
 const MAX_CERTAIN_DIGITS = 15;
 
 /**
- * Returns the exact value of a JSON number that is an integer. With a fraction or an exponent, the number must be one that
- * a double keeps: the client's program may have rounded any other, such as 9007199254740993.0, before it was sent.
+ * Returns the exact value of a JSON number that is an integer. With a fraction or an exponent, the number must be one
+ * that a double keeps: the client's program may have rounded any other, such as 9007199254740993.0, before it was sent.
  *
  * @param text the source text of one JSON value
  * @returns undefined if it is not a number or not an integer, may have been rounded, or has more than 19 digits
@@ -29,8 +29,8 @@ export function exactInteger(text: string): bigint | undefined {
 }
 
 /**
- * Yields the members of the top-level object of a JSON text, with the source text of each value, because JSON.parse rounds
- * numbers to 53 bits and hides repeated names. From Node 22 on, a reviver's `context.source` has the text of a number.
+ * Yields the members of the top-level object of a JSON text, with the source text of each value, because JSON.parse
+ * rounds numbers to 53 bits and hides repeated names. From Node 22 on, `context.source` of a reviver has their text.
  *
  * @param json a text that JSON.parse has accepted, and whose value is an object
  */

@@ -20,8 +20,8 @@ interface HostRequest {
 type HostResponse = ServerResponse | { readonly raw: ServerResponse };
 
 /**
- * Passes the context of a request to a pipe. It is inside a function, because a host's global pipes run first, and may copy
- * objects, such as one that trims texts.
+ * Passes the context of a request to a pipe. It is inside a function, because a host's global pipes run first, and may
+ * copy objects, such as one that trims texts.
  */
 export const RequestContext = createParamDecorator((_data: unknown, context: ExecutionContext) => () => context);
 
@@ -37,15 +37,15 @@ export class NewPlantPipe implements PipeTransform<() => ExecutionContext, Promi
   }
 
   /**
-   * @throws {ContractException} if the request has its answer; for the headers; if a parser has read the body; for the body;
-   *   for its JSON: in this order
+   * @throws {ContractException} if the request has its answer; for the headers; if a parser has read the body; for the
+   *   body; for its JSON: in this order
    */
   async transform(getContext: () => ExecutionContext): Promise<NewPlantDto> {
     const http = getContext().switchToHttp();
     const hostRequest = http.getRequest<HostRequest>();
     const request = nodeRequest(hostRequest);
     const response = nodeResponse(http.getResponse<HostResponse>());
-    // While a guard waited, the service or a host may have answered, such as with error 408, and read the rest of the body.
+    // While a guard waited, a time limit or a host may have answered, and the rest of the body may have been read.
     if (response.headersSent) throw bodyIsLost();
     const headers = sentHeaders(request);
     assertHeaders(request, headers, this.options.bodyLimit);

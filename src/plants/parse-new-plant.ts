@@ -11,7 +11,8 @@ const UTF_8 = new TextDecoder('utf-8', { fatal: true });
  * Parses the JSON of a NewPlant.
  *
  * @param json the text, or the bytes of a body
- * @throws {ContractException} 400 if it is not JSON in UTF-8, or repeats a field of NewPlant; 422 if it is not a NewPlant
+ * @throws {ContractException} 400 if it is not JSON in UTF-8, or repeats a field of NewPlant; 422 if it is not a
+ *   NewPlant
  */
 export function parseNewPlant(json: string | Uint8Array): ValidNewPlant {
   const text = typeof json === 'string' ? json : decode(json);

@@ -23,7 +23,10 @@ export interface PlantsModuleOptions {
   readonly authentication: { readonly tokens: readonly string[] } | { readonly verifier: TokenVerifier } | false;
   /** The scope that a token with scopes must have: one word (RFC 6749 §3.3). Defaults to `plants:write`. */
   readonly scope?: string | undefined;
-  /** The name of the protected space in `WWW-Authenticate`, without quotation marks (RFC 9110 §11.5). Defaults to `plants`. */
+  /**
+   * The name of the protected space in `WWW-Authenticate`, without quotation marks (RFC 9110 §11.5). Defaults to
+   * `plants`.
+   */
   readonly realm?: string | undefined;
   readonly body?:
     | {
@@ -41,11 +44,11 @@ export interface PlantsModuleOptions {
       }
     | undefined;
   /**
-   * Called at most once for each plant that was created, when the plant is durable; not for a plant that existed already. An
-   * error is logged and changes no answer.
+   * Called at most once for each plant that was created, when the plant is durable; not for a plant that existed
+   * already. An error is logged and changes no answer.
    *
-   * This is not a queue: a crash after the commit, or a lost answer of the database, loses the call. Give each call a timeout:
-   * the application closes when all calls have ended.
+   * This is not a queue: a crash after the commit, or a lost answer of the database, loses the call. Give each call a
+   * timeout: the application closes when all calls have ended.
    */
   readonly onPlantCreated?: PlantCreatedListener | undefined;
 }

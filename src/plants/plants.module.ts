@@ -38,7 +38,7 @@ const optionProviders: Provider[] = [
     },
   },
   {
-    // The verifier is a provider so that Nest calls its lifecycle hooks, and so that a test of the host can override it.
+    // The verifier is a provider so that Nest calls its lifecycle hooks, and a test of the host can override it.
     provide: TokenVerifier,
     inject: [ResolvedOptions],
     useFactory: ({ verifier }: ResolvedOptions): TokenVerifier => verifier,

@@ -21,12 +21,12 @@ export class PlantsService implements OnApplicationShutdown {
   ) {}
 
   /**
-   * Creates a plant, and resolves when the plant is durable. The client chooses the id, which is therefore the idempotency
-   * key: the same plant again has the same answer, and is stored once.
+   * Creates a plant, and resolves when the plant is durable. The client chooses the id, which is therefore the
+   * idempotency key: the same plant again has the same answer, and is stored once.
    *
    * @param options.principal the creator, for `onPlantCreated`
-   * @throws {ContractException} 422 if it is not a NewPlant, 409 if the id belongs to another plant, 503 if the store is
-   *   overloaded, unavailable or closed
+   * @throws {ContractException} 422 if it is not a NewPlant, 409 if the id belongs to another plant, 503 if the store
+   *   is overloaded, unavailable or closed
    */
   async create(
     newPlant: Readonly<NewPlantDto>,
@@ -42,8 +42,8 @@ export class PlantsService implements OnApplicationShutdown {
   }
 
   /**
-   * Refuses further plants, and resolves when the others are stored and the calls of `onPlantCreated` have ended. Nest calls
-   * this when the server has sent its last answer, and before the hook of PlantsModule, which closes the store.
+   * Refuses further plants, and resolves when the others are stored and the calls of `onPlantCreated` have ended. Nest
+   * calls this when the server has sent its last answer, and before the hook of PlantsModule, which closes the store.
    */
   async onApplicationShutdown(): Promise<void> {
     this.#isClosed = true;

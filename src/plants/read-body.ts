@@ -51,8 +51,8 @@ export function bodyIsLost(): ContractException {
 }
 
 /**
- * Reads the bodies of requests. A body reserves its declared length or, if it has none, the size of its buffer. Without the
- * limit for all together, clients with large plants would fill the memory.
+ * Reads the bodies of requests. A body reserves its declared length or, if it has none, the size of its buffer. Without
+ * the limit for all together, clients with large plants would fill the memory.
  */
 export class BodyReader {
   readonly #maxReserved: number;
@@ -110,9 +110,9 @@ export class BodyReader {
 }
 
 /**
- * Passes each chunk of a body to `take`, and resolves when there are no more: at the end, or when the client or the answer
- * ends first. An async iterator of the stream would wait for ever where Node closes the response alone: if the body ends
- * early, or gets error 408.
+ * Passes each chunk of a body to `take`, and resolves when there are no more: at the end, or when the client or the
+ * answer ends first. An async iterator of the stream would wait for ever where Node closes the response alone: if the
+ * body ends early, or gets error 408.
  *
  * @param take may throw, and then gets no further chunks; the stream discards them
  */

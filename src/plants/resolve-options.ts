@@ -21,9 +21,9 @@ export abstract class ResolvedOptions extends BearerAuthOptions {
 }
 
 /**
- * Fills in the defaults, and refuses what would open the route or let it fail later: values that are undefined because an
- * environment variable is missing, and unknown names. If a host wrote `scopes` instead of `scope`, the module would accept
- * tokens with the default scope.
+ * Fills in the defaults, and refuses what would open the route or let it fail later: values that are undefined because
+ * an environment variable is missing, and unknown names. If a host wrote `scopes` instead of `scope`, the module would
+ * accept tokens with the default scope.
  *
  * @throws {TypeError} at an option that is unknown or wrong; its message is one line
  */
@@ -64,8 +64,8 @@ function isBodyLimit(value: number): boolean {
 
 /** Returns the verifier that the option describes. */
 function verifierOf(authentication: PlantsModuleOptions['authentication'] | undefined): TokenVerifier {
-  // Only `false` itself opens the route: a missing environment variable must not. The guard does not ask this verifier, which
-  // refuses every token.
+  // Only `false` itself opens the route: a missing environment variable must not. The guard does not ask this verifier,
+  // which refuses every token.
   if (authentication === false) return new StaticTokens([]);
   const { tokens, verifier, ...unknown }: { tokens?: unknown; verifier?: unknown } = { ...authentication };
   const isKnown = Object.keys(unknown).length === 0;

@@ -11,10 +11,11 @@ type Request = IncomingMessage & { [SENT_HEADERS]?: IncomingHttpHeaders };
 type Middleware = (request: IncomingMessage, response: unknown, next: () => void) => void;
 
 /**
- * Returns middleware that keeps the application's body parsers away from `POST /plants`. PlantsModule then reads the body
- * itself: after the token was checked, with exact ids, and with the contract's answer to invalid JSON. The module registers
- * such middleware for its path below the global prefix. For any other path, such as that of RouterModule, register this one
- * yourself, before all body parsers: `app.use('/garden/plants', unparsedBody())`. Paths below are unaffected.
+ * Returns middleware that keeps the application's body parsers away from `POST /plants`. PlantsModule then reads the
+ * body itself: after the token was checked, with exact ids, and with the contract's answer to invalid JSON. The module
+ * registers such middleware for its path below the global prefix. For any other path, such as that of RouterModule,
+ * register this one yourself, before all body parsers: `app.use('/garden/plants', unparsedBody())`. Paths below are
+ * unaffected.
  */
 export function unparsedBody(): Middleware {
   // Express and Fastify cut off the path that the middleware is registered for.
@@ -25,8 +26,8 @@ export function unparsedBody(): Middleware {
 @Injectable()
 export class UnparsedBodyRegistration {
   constructor(config: ApplicationConfig, adapterHost: HttpAdapterHost) {
-    // Called at once in an application of NestFactory, and later in one of a testing module. In both, the middleware precedes
-    // the body parser of Express, which `app.init()` registers; that of a MiddlewareConsumer would follow it:
+    // Called at once in an application of NestFactory, and later in one of a testing module. In both, the middleware
+    // precedes the body parser of Express, which `app.init()` registers; that of a MiddlewareConsumer would follow it:
     // https://github.com/nestjs/nest/blob/master/packages/core/nest-application.ts
     adapterHost.init$.subscribe(() => {
       // An application context without a server has no adapter.
@@ -50,7 +51,9 @@ function samePath(target: string, path: string): boolean {
   return segmentsOf(target).join('/') === segmentsOf(path).join('/');
 }
 
-/** Returns the segments of a request target, which may be absolute, as `http://example.org/plants` (RFC 9112 §3.2.2). */
+/**
+ * Returns the segments of a request target, which may be absolute, as `http://example.org/plants` (RFC 9112 §3.2.2).
+ */
 function segmentsOf(target: string): string[] {
   const [, path = ''] = /^(?:https?:\/\/[^/?]*)?([^?]*)/i.exec(target) ?? [];
   return path.toLowerCase().split('/').filter(Boolean);

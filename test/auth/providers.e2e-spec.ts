@@ -2,7 +2,10 @@ import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
 import type { Principal } from '../../src/auth/token-verifier.js';
 import { IdentityProvider, now, RSA, signToken } from '../support/identity-provider.js';
 
-/** A token with the claims that the provider's documentation shows, its answer, and a header `typ` that is not the usual. */
+/**
+ * A token with the claims that the provider's documentation shows, its answer, and a header `typ` that is not the
+ * usual.
+ */
 type Token = [what: string, answer: 200 | 401 | 403, claims: object, typ?: string];
 
 interface ProviderCase {

@@ -17,7 +17,9 @@ import {
 
 // PlantsModule reads the body of its route itself, and keeps the parsers of the application away from it.
 
-/** Routes of the host beside and below ours, and another method on our path; they answer with the body as it was parsed. */
+/**
+ * Routes of the host beside and below ours, and another method on our path; they answer with the body as it was parsed.
+ */
 @Controller()
 class OwnController {
   @Post(['plants/own', 'own/plants', 'other'])

@@ -150,7 +150,9 @@ async function exchange(port = 0, { method = 'POST', path, body = '', headers = 
 
 describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system) => {
   const data = mkdtempSync(join(tmpdir(), 'plant-store-'));
-  /** All of them in one process, each with its own store and token; half of them with global filter, pipes and prefix. */
+  /**
+   * All of them in one process, each with its own store and token; half of them with global filter, pipes and prefix.
+   */
   const hosts = PLATFORMS.flatMap((platform) =>
     [false, true].map((global) => {
       const name = global ? `${platform}-global` : platform;

@@ -1,6 +1,6 @@
 /**
- * Behind nginx and Caddy with their files in deploy/, clients get the answers of the contract, also from the proxy itself. Run
- * it with npm run test:proxies: it needs both programs.
+ * Behind nginx and Caddy with their files in deploy/, clients get the answers of the contract, also from the proxy
+ * itself. Run it with npm run test:proxies: it needs both programs.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,6 @@
 /**
- * Clients that create plants for a long time get only 200 and 409, lose no plant, and do not make the memory grow. It takes six
- * seconds with the other tests, and 30 minutes by `npm run test:soak`.
+ * Clients that create plants for a long time get only 200 and 409, lose no plant, and do not make the memory grow. It
+ * takes six seconds with the other tests, and 30 minutes by `npm run test:soak`.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { storeFrom, violationsIn } from '../support/history.js';

@@ -19,15 +19,15 @@ export class NewPlantDto extends PlantDto {
 }
 
 /**
- * Marks a NewPlant that PlantsService need not validate again. Only `toNewPlant` makes it: the package does not export this
- * class.
+ * Marks a NewPlant that PlantsService need not validate again. Only `toNewPlant` makes it: the package does not export
+ * this class.
  */
 export class ValidNewPlant extends NewPlantDto {}
 
 /**
  * Takes the fields of a NewPlant from any value, and validates them by the decorators. Other members are ignored.
  *
- * Nest's ValidationPipe costs five times as much, and fails at deep values: class-transformer copies all members recursively.
+ * Nest's ValidationPipe costs five times as much, and fails at deep values, which class-transformer copies recursively.
  *
  * @throws {ContractException} 422 if the value is not a NewPlant
  */
