@@ -3,6 +3,7 @@ import {
   Catch,
   Controller,
   type ExceptionFilter,
+  type ExecutionContext,
   ForbiddenException,
   Get,
   Global,
@@ -84,6 +85,23 @@ class AnyTokenController {
   }
 }
 
+/** Passes every request, as a guard for optional authentication does. */
+class OptionalGuard extends BearerAuthGuard {
+  override canActivate(context: ExecutionContext): Promise<boolean> {
+    return super.canActivate(context).catch(() => true);
+  }
+}
+
+@Controller('sheds/again')
+@UseGuards(OptionalGuard, BearerAuthGuard)
+@RequiresScope()
+class SecondRunController {
+  @Get()
+  list(): object {
+    return {};
+  }
+}
+
 /** Uses the strategy of the module without its guard, as a host should not do. */
 @Controller('strategy')
 @UseGuards(AuthGuard('plant-store-bearer'))
@@ -102,7 +120,7 @@ class StrategyController {
       scope: 'garden:write',
     }),
   ],
-  controllers: [ShedsController, AnyTokenController, StrategyController],
+  controllers: [ShedsController, AnyTokenController, SecondRunController, StrategyController],
 })
 class GardenModule {}
 
@@ -166,6 +184,9 @@ describe.each(PLATFORMS)("The module's guard on a host's own routes, on %s,", (p
       { status: 403, challenge: `${REALM}, ${scope('sheds:read')}` },
     ],
     ['passes any valid token to a route that names no scope', '/any', 'visitor', { status: 200 }],
+    ['passes a request that it has passed before', '/again', 'gardener', { status: 200 }],
+    ['refuses a token that it has refused before', '/again', 'wrong', { status: 401 }],
+    ['refuses a token whose scope it has refused before', '/again', 'visitor', { status: 403 }],
     ['passes on what the verifier throws', '', 'down', { status: 503, body: { message: 'The garden is closed.' } }],
     ['tells a filter why it refuses a request', '/cause', null, { body: { cause: { refused: 'missing' } } }],
     [
