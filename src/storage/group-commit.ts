@@ -20,7 +20,9 @@ const MAX_WAITING = 2_048;
 /** UTF-16 units of the texts of plants that wait before `isFull` is true. */
 const MAX_WAITING_LENGTH = 67_108_864;
 
-/** A batch with texts of this many UTF-16 units takes no further plant, because a driver holds several copies of them. */
+/**
+ * A batch with texts of this many UTF-16 units takes no further plant, because a driver holds several copies of them.
+ */
 const BATCH_LENGTH = 262_144;
 
 /** The diagnostics channel with one message for every stored batch. */
@@ -44,8 +46,8 @@ interface Call {
 }
 
 /**
- * Stores the plants that arrive while a batch is in flight in the next batch, so that no plant waits for a timer. The queue
- * has no limit of its own: PlantsService asks `isFull`, and an import adds one batch after another.
+ * Stores the plants that arrive while a batch is in flight in the next batch, so that no plant waits for a timer. The
+ * queue has no limit of its own: PlantsService asks `isFull`, and an import adds one batch after another.
  */
 @Injectable()
 export class GroupCommit {
@@ -98,8 +100,8 @@ export class GroupCommit {
   /** Stores one batch after another until the queue is empty. */
   async #run(): Promise<void> {
     while (this.#queue.length > 0) {
-      // The batch fills in two turns. In the first, Node reads what arrived during the last commit, which blocks the process
-      // with SQLite. In the second, it reads the next requests of the clients that this commit has answered.
+      // The batch fills in two turns. In the first, Node reads what arrived during the last commit, which blocks the
+      // process with SQLite. In the second, it reads the next requests of the clients that this commit has answered.
       await nextTurn();
       await nextTurn();
       await this.#commit(this.#takeBatch());

@@ -66,8 +66,8 @@ async function inspectDatabase(driver: Driver, url: PostgresUrl, timeout: number
 }
 
 /**
- * Returns whether another instance is creating the same tables, which does not take long. The SQLSTATEs are those of a unique
- * violation, a duplicate table and a duplicate object.
+ * Returns whether another instance is creating the same tables, which does not take long. The SQLSTATEs are those of a
+ * unique violation, a duplicate table and a duplicate object.
  */
 function isLostRace(error: unknown): boolean {
   return ['23505', '42P07', '42710'].includes(codeOf(error));

@@ -16,24 +16,29 @@ const PAUSE = 20;
 /** Share of a batch's timeout in which a connection must open, so that there is time for another attempt. */
 const CONNECT_SHARE = 0.5;
 
-/** Share of a batch's timeout in which the server must execute the statements, so that the client gets the server's error. */
+/**
+ * Share of a batch's timeout in which the server must execute the statements, so that the client gets the server's
+ * error.
+ */
 const SERVER_SHARE = 0.8;
 
 /**
- * SQLSTATEs, or their classes, of errors that may be over at the next attempt, on another connection: the connection failed,
- * the server is a standby, ended a long transaction, lacks memory or connections, stops or starts; another transaction is in
- * conflict; a node of Citus fails. https://www.postgresql.org/docs/current/errcodes-appendix.html
+ * SQLSTATEs, or their classes, of errors that may be over at the next attempt, on another connection: the connection
+ * failed, the server is a standby, ended a long transaction, lacks memory or connections, stops or starts; another
+ * transaction is in conflict; a node of Citus fails. https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 const TRANSIENT = /^(?:08|25006|25P03|25P04|40|53200|53300|57P|XX000)/;
 
 /**
- * SQLSTATEs, or their classes, of errors that last: the user, the database, the schema, a privilege, a table or a column is
- * missing or wrong, a lock was held for too long, the disk is full, a file is damaged. Any other error is the fault of a
- * plant, or a defect.
+ * SQLSTATEs, or their classes, of errors that last: the user, the database, the schema, a privilege, a table or a
+ * column is missing or wrong, a lock was held for too long, the disk is full, a file is damaged. Any other error is the
+ * fault of a plant, or a defect.
  */
 const LASTING = /^(?:28|3D|3F|42501|42703|42P01|42P10|53|55|57|58|XX)/;
 
-/** Matches errors of the connection that no further attempt corrects: of TLS, of the password, and of files in the URL. */
+/**
+ * Matches errors of the connection that no further attempt corrects: of TLS, of the password, and of files in the URL.
+ */
 const LASTING_CONNECTION = /support SSL|certificate|SASL|SCRAM|^(?:ENOENT|EACCES)\b.* open /;
 
 /** The server cannot be reached, or does not answer: an error of the network, of TLS or of the driver. */
@@ -68,8 +73,8 @@ export function connectionSettings({ href }: PostgresUrl): pg.ClientConfig {
 }
 
 /**
- * The connections for transactions that are one message each: one batch is in flight at a time, and the other connection is
- * for checks. An error closes its connection, and the next message opens another.
+ * The connections for transactions that are one message each: one batch is in flight at a time, and the other
+ * connection is for checks. An error closes its connection, and the next message opens another.
  */
 export class PostgresPool {
   /** Spells a text as a literal of SQL. */
@@ -93,12 +98,12 @@ export class PostgresPool {
   }
 
   /**
-   * Runs statements in one transaction, and returns the rows of the last one as arrays. They travel in one message, which
-   * takes one round trip, and which a pooler sends to one connection. Only a message without parameters takes several
-   * statements.
+   * Runs statements in one transaction, and returns the rows of the last one as arrays. They travel in one message,
+   * which takes one round trip, and which a pooler sends to one connection. Only a message without parameters takes
+   * several statements.
    *
-   * The server ends a statement that waits for a lock. It does not end a commit that waits for a synchronous standby: there,
-   * the client gives up and closes the connection, and the backend stays until the standby is back.
+   * The server ends a statement that waits for a lock. It does not end a commit that waits for a synchronous standby:
+   * there, the client gives up and closes the connection, and the backend stays until the standby is back.
    */
   async transact(statements: string): Promise<unknown[][]> {
     try {
@@ -112,8 +117,8 @@ export class PostgresPool {
   }
 
   /**
-   * Repeats a transaction while another attempt may succeed, until the deadline on the clock of `performance.now`. An attempt
-   * that is under way then may still store its plants.
+   * Repeats a transaction while another attempt may succeed, until the deadline on the clock of `performance.now`. An
+   * attempt that is under way then may still store its plants.
    *
    * @throws {RepositoryUnavailableError} when no plant can be stored now
    */

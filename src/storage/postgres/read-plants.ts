@@ -8,7 +8,10 @@ import { readVersion } from './schema.js';
 /** Milliseconds that a query may take. Where no index has the order of the ids, the server first sorts all plants. */
 const QUERY_TIMEOUT = 600_000;
 
-/** Rows that one message brings: at most 64 MiB with the default BODY_LIMIT. With 256 rows, an export takes 0.7 of the time. */
+/**
+ * Rows that one message brings: at most 64 MiB with the default BODY_LIMIT. With 256 rows, an export takes 0.7 of the
+ * time.
+ */
 const FETCHED_ROWS = 64;
 
 /** Limits of an operator for short transactions would end an export, in particular one whose reader is slow. */

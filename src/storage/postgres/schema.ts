@@ -13,7 +13,9 @@ const DISTRIBUTE_PLANTS =
   "SELECT create_distributed_table('plants', 'id') " +
   "WHERE NOT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = 'plants'::regclass)";
 
-/** Inserts no row. It fails where the service could insert none: without table, column or privilege, or on a standby. */
+/**
+ * Inserts no row. It fails where the service could insert none: without table, column or privilege, or on a standby.
+ */
 export const TRY_INSERT =
   'INSERT INTO plants (id, name, tag) SELECT id, name, tag FROM plants WHERE false ON CONFLICT (id) DO NOTHING';
 
@@ -22,8 +24,8 @@ type Transact = (statements: string) => Promise<unknown[][]>;
 
 /**
  * Makes the steps that are missing. The table plant_store_schema has the numbers of the steps that were made. If two
- * instances make the same step, its primary key lets the second instance wait, and then fail with 23505: the caller tries
- * again. Session locks would not work, because PgBouncer in transaction mode has none.
+ * instances make the same step, its primary key lets the second instance wait, and then fail with 23505: the caller
+ * tries again. Session locks would not work, because PgBouncer in transaction mode has none.
  */
 export async function updateSchema(transact: Transact): Promise<void> {
   const version = await readVersion(transact);
@@ -62,8 +64,9 @@ type EscapeLiteral = Driver['escapeLiteral'];
 export type IndexedPlant = readonly [index: number, plant: StoredPlant];
 
 /**
- * Returns a statement that inserts the plants whose ids are free, and returns these ids. They are texts, because a host may
- * let the driver, which it shares with the service, parse a bigint as a number. Citus counts the rows of unnest wrongly.
+ * Returns a statement that inserts the plants whose ids are free, and returns these ids. They are texts, because a host
+ * may let the driver, which it shares with the service, parse a bigint as a number. Citus counts the rows of unnest
+ * wrongly.
  */
 export function insertionOf(plants: readonly StoredPlant[], escape: EscapeLiteral): string {
   const rows = plants.map((plant) => `(${valuesOf(plant, escape)})`);
@@ -71,9 +74,9 @@ export function insertionOf(plants: readonly StoredPlant[], escape: EscapeLitera
 }
 
 /**
- * Returns a statement that compares plants with the stored ones that have their ids. Each row has the index of a plant, and
- * whether the two are the same. PostgreSQL reads no stored text of another length: its comparison looks at the lengths first
- * (`texteq` in https://github.com/postgres/postgres/blob/master/src/backend/utils/adt/varlena.c).
+ * Returns a statement that compares plants with the stored ones that have their ids. Each row has the index of a plant,
+ * and whether the two are the same. PostgreSQL reads no stored text of another length: its comparison looks at the
+ * lengths first (`texteq` in https://github.com/postgres/postgres/blob/master/src/backend/utils/adt/varlena.c).
  */
 export function comparisonOf(plants: readonly IndexedPlant[], escape: EscapeLiteral): string {
   const rows = plants.map(([index, plant]) => `(${index}, ${valuesOf(plant, escape)})`);

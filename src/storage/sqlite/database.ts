@@ -16,12 +16,15 @@ const OPEN_TIMEOUT = 5_000;
 /** Milliseconds between two attempts to open. */
 const OPEN_PAUSE = 20;
 
-/** Result codes (https://sqlite.org/rescode.html) of a lock of another process: SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL. */
+/**
+ * Result codes (https://sqlite.org/rescode.html) of a lock of another process: SQLITE_BUSY, SQLITE_LOCKED,
+ * SQLITE_PROTOCOL.
+ */
 const LOCKED = [5, 6, 15];
 
 /**
- * Result codes of other errors with which no plant can be stored: SQLITE_NOMEM, SQLITE_READONLY, SQLITE_IOERR, SQLITE_CORRUPT,
- * SQLITE_FULL, SQLITE_CANTOPEN, SQLITE_NOTADB. Any other error is the fault of a plant, or a defect.
+ * Result codes of other errors with which no plant can be stored: SQLITE_NOMEM, SQLITE_READONLY, SQLITE_IOERR,
+ * SQLITE_CORRUPT, SQLITE_FULL, SQLITE_CANTOPEN, SQLITE_NOTADB. Any other error is the fault of a plant, or a defect.
  */
 const LASTING = [7, 8, 10, 11, 13, 14, 26];
 
@@ -35,7 +38,9 @@ export function isUnavailable(error: unknown): boolean {
   return isLocked(error) || LASTING.includes(resultCode(error));
 }
 
-/** Returns the primary result code of an error, which is in the last byte of an extended one; 0 if SQLite did not fail. */
+/**
+ * Returns the primary result code of an error, which is in the last byte of an extended one; 0 if SQLite did not fail.
+ */
 function resultCode(error: unknown): number {
   const { errcode } = Object(error) as { readonly errcode?: unknown };
   return typeof errcode === 'number' ? errcode & 0xff : 0;
@@ -65,8 +70,8 @@ export async function openDatabase<Result>(file: string, use: (database: SqliteD
   try {
     const { DatabaseSync } = await loadDriver();
     const attempt = (): Result => {
-      // SQLite takes a relative name that begins with `file:` as a URI. With a timeout, it would wait for a lock itself, and
-      // block the process.
+      // SQLite takes a relative name that begins with `file:` as a URI. With a timeout, it would wait for a lock
+      // itself, and block the process.
       const database = new DatabaseSync(file === IN_MEMORY ? file : resolve(file), { timeout: 0 });
       try {
         return use(database);

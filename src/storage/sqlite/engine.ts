@@ -12,13 +12,15 @@ import { assertSound, updateSchema } from './schema.js';
 
 const SETTINGS = [
   'journal_mode = WAL',
-  // With NORMAL, which is common with WAL, SQLite syncs only at checkpoints: a power cut would lose acknowledged plants.
+  // With NORMAL, which is common with WAL, SQLite syncs only at checkpoints: a power cut would lose acknowledged
+  // plants.
   'synchronous = FULL',
   // Without this setting, a sync on macOS may end before the disk has written. On other systems, it has no effect.
   'fullfsync = ON',
   // The log has 8 MiB. Commits are slower until it has its full length, which must be soon after a start.
   'wal_autocheckpoint = 2000',
-  // The cache of 4 MiB holds the inner pages of 30 million plants. With random ids, SQLite reads only inner pages again.
+  // The cache of 4 MiB holds the inner pages of 30 million plants. With random ids, SQLite reads only inner pages
+  // again.
   'cache_size = -4096',
 ];
 

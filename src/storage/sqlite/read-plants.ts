@@ -8,8 +8,8 @@ import { readVersion } from './schema.js';
 const ROWS_IN_A_TURN = 100;
 
 /**
- * Reads the plants of a database that exists, as they are at one moment, in the order of their ids. Changes nothing, neither
- * the schema nor the journal mode. Until it ends, no checkpoint can reset the write-ahead log, which grows.
+ * Reads the plants of a database that exists, as they are at one moment, in the order of their ids. Changes nothing,
+ * neither the schema nor the journal mode. Until it ends, no checkpoint can reset the write-ahead log, which grows.
  *
  * @throws {OperatorError} when the database cannot be read
  */
@@ -24,8 +24,8 @@ export async function* readPlants(file: string): AsyncGenerator<StoredPlant> {
   });
   try {
     let rows = 0;
-    // `reading` keeps the statement to the end: an iterator of @photostructure/sqlite 2.6 does not, and reading the next row
-    // after the garbage collection of its statement would crash the process.
+    // `reading` keeps the statement to the end: an iterator of @photostructure/sqlite 2.6 does not, and reading the
+    // next row after the garbage collection of its statement would crash the process.
     for (const [id, name, tag] of reading.plants.iterate() as Iterable<[bigint, string, string | null]>) {
       yield { id, name, tag: tag ?? undefined };
       rows += 1;

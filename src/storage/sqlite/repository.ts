@@ -71,8 +71,8 @@ export class SqliteRepository extends PlantRepository {
 }
 
 /**
- * The file of an open database. SQLite goes on writing to a file that another program has removed or replaced, and no later
- * start would find the plants there.
+ * The file of an open database. SQLite goes on writing to a file that another program has removed or replaced, and no
+ * later start would find the plants there.
  */
 class OpenedFile {
   /** The path without symbolic links: SQLite puts the log and its index beside it. */
@@ -84,7 +84,10 @@ class OpenedFile {
     this.#identity = identityOf(path);
   }
 
-  /** @throws {RepositoryUnavailableError} when the path leads to another file than the one that SQLite has opened, or to none */
+  /**
+   * @throws {RepositoryUnavailableError} when the path leads to another file than the one that SQLite has opened, or to
+   * none
+   */
   assertInPlace(): void {
     if (identityOf(this.path) === this.#identity) return;
     // SQLite would apply the log of the old file to the new one, and the plants of the new one would be lost.

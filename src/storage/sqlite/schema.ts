@@ -10,8 +10,8 @@ const STEPS = [
 export const INSERT = 'INSERT INTO plants (id, name, tag) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING';
 
 /**
- * Compares a plant with the stored one that has its id: 1 if they are the same, otherwise 0. CASE makes sure that SQLite
- * reads no text of another length.
+ * Compares a plant with the stored one that has its id: 1 if they are the same, otherwise 0. CASE makes sure that
+ * SQLite reads no text of another length.
  */
 export const COMPARE = `
   SELECT CASE
@@ -26,8 +26,8 @@ export function updateSchema(database: SqliteDatabase): void {
   // In a transaction, so that two processes never make the same step.
   inTransaction(database, () => {
     for (const step of STEPS.slice(readVersion(database))) database.exec(step);
-    // Written at each start, because the commit then syncs the log: a process that was killed may have written a plant to it
-    // without a sync, which would count as repeated.
+    // Written at each start, because the commit then syncs the log: a process that was killed may have written a plant
+    // to it without a sync, which would count as repeated.
     database.exec(`PRAGMA user_version = ${STEPS.length}`);
   });
 }
