@@ -14,30 +14,34 @@ const LEVEL_NAMES = {
 
 const LEVELS = Object.keys(LEVEL_NAMES) as LogLevel[];
 
-/**
- * Contexts of Nest's own lines about a start, of which only warnings are logged: the program reports a failed start on stderr.
- */
-const START_CONTEXTS = ['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestApplication'];
-
 /** Maximum bytes that wait for a slow reader of the log. Further lines are dropped, so that the service goes on. */
 const MAX_WAITING = 16_777_216;
 
 /** Nest's logger, which writes one JSON object a line to stdout, or readable lines to a terminal. */
 export class ServiceLogger extends ConsoleLogger {
+  /** The levels to log once the service has started. */
+  readonly #levels: LogLevel[];
   /** Lines that were dropped since the last written one. */
   #dropped = 0;
 
-  /** @param level minimum severity to log */
-  constructor(level: (typeof LEVEL_NAMES)[LogLevel]) {
+  /**
+   * Logs only warnings and errors until `beginService`, because Nest has many other lines about a start.
+   *
+   * @param minimum severity to log
+   */
+  constructor(minimum: (typeof LEVEL_NAMES)[LogLevel]) {
+    const levels = LEVELS.slice(LEVELS.findIndex((level) => LEVEL_NAMES[level] === minimum));
     super({
       json: !process.stdout.isTTY,
       prefix: 'Plant Store',
-      logLevels: LEVELS.slice(LEVELS.findIndex((name) => LEVEL_NAMES[name] === level)),
+      logLevels: levels.filter((level) => !['verbose', 'debug', 'log'].includes(level)),
     });
+    this.#levels = levels;
   }
 
-  /** Logs the answers of the public port. */
-  logRequests(requests: 'all' | 'failed'): void {
+  /** Logs everything of at least the minimum severity from now on, and the answers of the public port. */
+  beginService(requests: 'all' | 'failed'): void {
+    this.setLogLevels(this.#levels);
     subscribe(ANSWER_CHANNEL, (message) => {
       const answer = message as AnswerEvent;
       if (requests === 'all' || answer.error !== undefined) this.#logAnswer(answer);
@@ -49,7 +53,7 @@ export class ServiceLogger extends ConsoleLogger {
   /** Prints lines of any level to stdout, where Nest prints errors to stderr. */
   protected override printMessages(...args: Parameters<ConsoleLogger['printMessages']>): void {
     const [messages, context = '', level = 'log', , ...others] = args;
-    if ((level !== 'warn' && START_CONTEXTS.includes(context)) || !this.#admitLine()) return;
+    if (!this.#admitLine()) return;
     super.printMessages(messages, context, level, 'stdout', ...others);
   }
 

@@ -17,13 +17,6 @@ const CONTRACT = new URL('../openapi.yaml', import.meta.url);
 /** The files of Swagger UI beside the bundle. If there is no bundle, Nest finds them in their package. */
 const SWAGGER_UI = fileURLToPath(new URL('../swagger-ui', import.meta.url));
 
-interface ManagementOptions {
-  readonly host: string;
-  readonly port: number;
-  /** {base_url}, to which the docs page sends plants. */
-  readonly baseUrl: string;
-}
-
 /** Health and metrics of a service. */
 @Module({})
 export class ManagementModule {
@@ -45,22 +38,21 @@ export class ManagementModule {
  */
 export async function startManagement(
   service: ManagedService,
-  { host, port, baseUrl }: ManagementOptions,
+  { host, port }: { readonly host: string; readonly port: number },
 ): Promise<string> {
   const application = await NestFactory.create(ManagementModule.register(service), new FastifyAdapter(), {
     abortOnError: false,
   });
   const contract = load(readFileSync(CONTRACT, 'utf8')) as OpenAPIObject;
-  SwaggerModule.setup(
-    'docs',
-    application,
-    { ...contract, servers: [{ url: baseUrl }] },
-    {
-      customSiteTitle: 'Plant Store',
-      jsonDocumentUrl: 'openapi.json',
-      ...(existsSync(SWAGGER_UI) && { customSwaggerUiPath: SWAGGER_UI }),
-    },
-  );
+  SwaggerModule.setup('docs', application, contract, {
+    customSiteTitle: 'Plant Store',
+    jsonDocumentUrl: 'openapi.json',
+    patchDocumentOnRequest: (_request, _response, document) => ({
+      ...document,
+      servers: service.baseUrl === undefined ? [] : [{ url: service.baseUrl }],
+    }),
+    ...(existsSync(SWAGGER_UI) && { customSwaggerUiPath: SWAGGER_UI }),
+  });
   await application.listen(port, host);
   return application.getUrl();
 }

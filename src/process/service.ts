@@ -54,13 +54,15 @@ export async function startService(configuration: Configuration): Promise<void> 
       origins,
       certificate: certificate?.current,
     },
-    logger: log,
   });
-  log.logRequests(configuration.logRequests);
-
-  const baseUrl = await listen(app, configuration);
-  certificate?.watch((renewed) => (app.getHttpServer() as Server).setSecureContext(renewed));
   const service = new Service(app, repository, tokens, certificate);
+  // Opened before the public port: a start that fails must not cut off clients.
+  const managementUrl = await openManagement(service, configuration);
+  if (managementUrl !== undefined) {
+    for (const origin of originsOfDocs(managementUrl, configuration)) origins.add(origin);
+  }
+  const baseUrl = await listen(app, configuration);
+  service.baseUrl = baseUrl;
   // Set at once, because systemd may stop the service as soon as it serves.
   onSignals({
     stop: (signal) => void service.stop(signal, configuration.shutdownTimeout),
@@ -69,15 +71,8 @@ export async function startService(configuration: Configuration): Promise<void> 
       service.reload();
     },
   });
-  const managementUrl = await openManagement(service, configuration, baseUrl).catch((error: unknown) => {
-    // This error would cut off the requests that the stop still answers.
-    if (service.isStopping) return undefined;
-    throw error;
-  });
-  if (service.isStopping) return;
-  if (managementUrl !== undefined) {
-    for (const origin of originsOfDocs(managementUrl, configuration)) origins.add(origin);
-  }
+  log.beginService(configuration.logRequests);
+  certificate?.watch((renewed) => (app.getHttpServer() as Server).setSecureContext(renewed));
 
   // Created once the service listens: a start that fails must leave no token.
   const notice = createFirstToken(configuration, `${baseUrl}/plants`);
@@ -99,19 +94,14 @@ async function listen(app: INestApplication, { host, port, basePath }: Configura
   return (await app.getUrl()) + basePath;
 }
 
-/**
- * Opens the management listener, unless it is off, and returns its URL.
- *
- * @param baseUrl {base_url}, to which the docs page sends plants
- */
+/** Opens the management listener, unless it is off, and returns its URL. */
 async function openManagement(
   service: ManagedService,
   { managementHost: host, managementPort: port }: Configuration,
-  baseUrl: string,
 ): Promise<string | undefined> {
   if (port === 'off') return undefined;
   const { startManagement } = await import('../management/management.module.js');
-  return startManagement(service, { host, port, baseUrl }).catch((error: unknown) => {
+  return startManagement(service, { host, port }).catch((error: unknown) => {
     throw explainListenError('MANAGEMENT_HOST and MANAGEMENT_PORT', error);
   });
 }
@@ -148,12 +138,13 @@ function warnOfClearText({ host, tlsCertFile, trustProxy }: Configuration): void
   logger.warn('Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS');
 }
 
-/** The service while it runs. */
+/** The service, from before it listens until the process ends. */
 class Service implements ManagedService {
   readonly version = readVersion();
   readonly groupCommit: GroupCommit;
+  baseUrl: string | undefined;
   /** True while the service answers its last requests and closes the store. */
-  isStopping = false;
+  #isStopping = false;
 
   constructor(
     private readonly app: INestApplication,
@@ -165,7 +156,8 @@ class Service implements ManagedService {
   }
 
   async assertReady(): Promise<void> {
-    if (this.isStopping) throw new Error('it is shutting down');
+    if (this.baseUrl === undefined) throw new Error('it is starting');
+    if (this.#isStopping) throw new Error('it is shutting down');
     await this.repository.check?.();
   }
 
@@ -182,8 +174,8 @@ class Service implements ManagedService {
    * @param timeout milliseconds
    */
   async stop(signal: NodeJS.Signals, timeout: number): Promise<void> {
-    if (this.isStopping) process.exit();
-    this.isStopping = true;
+    if (this.#isStopping) process.exit();
+    this.#isStopping = true;
     setTimeout(() => {
       logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight may have no answer');
       process.exit();

@@ -4,7 +4,7 @@ import { create, CREATED, MONSTERA, refusal } from '../support/client.js';
 import { importing } from '../support/node-process.js';
 import { Paper } from '../support/paper.js';
 import { occupyPort, reservePort } from '../support/ports.js';
-import { CURL, ServiceDirectory, type Variables } from '../support/service-directory.js';
+import { CURL, ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { line, untilAnswer } from '../support/token-file.js';
 
 const directory = ServiceDirectory.ofEachTest();
@@ -127,6 +127,21 @@ describe('A start that fails', () => {
     expect(existsSync(directory.file('data/tokens'))).toBe(false);
     // A file that cannot be read leaves no store either.
     if (status === 2) expect(existsSync(directory.file('data'))).toBe(false);
+  });
+
+  it('because its management port is taken cuts off no client: its public port has not opened', async () => {
+    const telling = importing(`
+      import { Server } from 'node:net';
+      const { listen } = Server.prototype;
+      Server.prototype.listen = function (...parameters) {
+        this.once('listening', () => process.stderr.write('A port has opened. '));
+        return listen.apply(this, parameters);
+      };`);
+    const taken = await occupyPort();
+    const { complaint } = await directory.failedStart({ ...telling, ...WITH_TOKEN, MANAGEMENT_PORT: `${taken.port}` });
+    taken.free();
+
+    expect(complaint).toMatch(/^plant-store: MANAGEMENT_HOST and MANAGEMENT_PORT: /);
   });
 
   it('because of a defect prints the stack, and ends with status 1', async () => {

@@ -1,7 +1,6 @@
 import { closeSync, constants, openSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { CREATED, create } from '../support/client.js';
-import { plant } from '../support/http-messages.js';
 import { importing } from '../support/node-process.js';
 import { reservePort } from '../support/ports.js';
 import { ask, openRequest } from '../support/raw-client.js';
@@ -82,36 +81,6 @@ describe('A service that is idle', () => {
     });
 
     expect(await service.ended).toBe(0);
-  });
-});
-
-describe('A service that is still starting', () => {
-  it('answers a request in flight, although its management port fails to open meanwhile', async () => {
-    const failing = importing(`
-      const { Server } = await import('node:net');
-      const { listen } = Server.prototype;
-      const listenForManagement = function () {
-        const error = Object.assign(new Error('no port'), { syscall: 'listen' });
-        process.on('SIGTERM', () => setImmediate(() => this.emit('error', error)));
-        process.stderr.write('The management port waits');
-        return this;
-      };
-      Server.prototype.listen = function (...parameters) {
-        Server.prototype.listen = listenForManagement;
-        return listen.apply(this, parameters);
-      };`);
-    const reserved = reservePort();
-    const service = directory.launch({ ...WITH_TOKEN, ...failing, PORT: `${reserved.port}`, MANAGEMENT_PORT: '0' });
-    await service.printed(/(The management port waits)/);
-    const client = await openRequest(`http://127.0.0.1:${reserved.port}`);
-    reserved.free();
-
-    service.signal('SIGTERM');
-    await service.printed(/(Stopping after SIGTERM)/);
-    client.socket.write(plant(1));
-
-    await client.answered(1);
-    expect({ answers: client.answers, status: await service.ended }).toEqual({ answers: [200], status: 0 });
   });
 });
 

@@ -1,5 +1,6 @@
 import type { AddressInfo, Server } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
+import { Logger } from '@nestjs/common';
 import { createApplication } from '../../src/app.module.js';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import type { TokenVerifier } from '../../src/auth/token-verifier.js';
@@ -55,6 +56,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const basePath = options.basePath ?? '';
   const log: string[] = [];
   const ignore = (): void => undefined;
+  Logger.overrideLogger({ log: ignore, warn: ignore, error: (...parts: unknown[]) => log.push(parts.join('\n')) });
   const app = await createApplication({
     basePath,
     plants: {
@@ -69,7 +71,6 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
       ...(options.origins && { origins: options.origins }),
       certificate: options.certificate,
     },
-    logger: { log: ignore, warn: ignore, error: (...parts: unknown[]) => log.push(parts.join('\n')) },
   });
   const server = app.getHttpServer() as Server;
   observeConnections(server);
