@@ -35,7 +35,7 @@ export function configure(command: Command): void {
     .description(
       'Adds the plants of a file to DATABASE_URL by the rules of POST /plants, while the service runs. Plants that ' +
         'are there already count as repeated, so the same import can run again. Rows that are no plants are rejected, ' +
-        'and ids that belong to other plants are conflicts: the exit status is then 3, and stderr has the line and the ' +
+        'and ids that belong to other plants are conflicts: the exit status is then 3, and stderr has the place and the ' +
         'reason of each.\n' +
         'The first line of CSV names the columns id, name and tag, in any order and in upper or lower case.',
     )
@@ -86,7 +86,7 @@ async function openFile(file: string): Promise<Readable> {
   }
 }
 
-/** Adds the plants of rows, counts the results, and prints the line and the reason of each row that is not in the store. */
+/** Adds the plants of rows, counts the results, and prints the place and the reason of each row that is not in the store. */
 async function addRows(rows: readonly Row[], plants: GroupCommit, counts: Counts): Promise<void> {
   // Waits for all rows, even after an error: the caller then closes the repository, which must get no further batch.
   const results = await Promise.allSettled(rows.map((row) => addRow(row, plants)));
@@ -94,7 +94,7 @@ async function addRows(rows: readonly Row[], plants: GroupCommit, counts: Counts
     if (result.status === 'rejected') throw result.reason;
     const { name, reason } = result.value;
     counts[name] += 1;
-    if (reason !== undefined) printAboveProgress(`line ${rows[index]?.line ?? ''}: ${reason}`);
+    if (reason !== undefined) printAboveProgress(`${rows[index]?.place ?? ''}: ${reason}`);
   }
 }
 

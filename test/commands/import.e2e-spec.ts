@@ -117,7 +117,7 @@ describe('plant-store import', () => {
     expect(await run('2,5" pot\r\n')).toEqual({
       status: 1,
       stdout: '',
-      stderr: expect.stringMatching(/^plant-store: line 4: its quotation marks are wrong.+\n$/) as unknown,
+      stderr: expect.stringMatching(/^plant-store: row 3: its quotation marks are wrong.+\n$/) as unknown,
     });
     expect(await run('2,"5"" pot"\r\n')).toMatchObject({ status: 0 });
     expect(directory.names()).toEqual(['two\r\nlines', '5" pot']);

@@ -7,13 +7,18 @@ import { readCsv } from './read-csv.js';
 import type { Row } from './rows.js';
 
 interface Read {
-  /** Each row as its line and its plant, or the reason why it is rejected. */
+  /** Each row as its number and its plant, or the reason why it is rejected. */
   readonly rows: unknown[];
   readonly warnings: string[];
 }
 
 function valuesOf({ id, name, tag }: StoredPlant): unknown[] {
   return tag === undefined ? [id, name] : [id, name, tag];
+}
+
+/** Returns the number of a row, as a spreadsheet shows it. */
+function rowNumber({ place }: Row): number {
+  return Number(/^row (\d+)$/.exec(place)?.[1]);
 }
 
 /** Reads a file that arrives in chunks of this length. */
@@ -25,7 +30,7 @@ async function read(file: string, chunkLength = 100): Promise<Read> {
   const [rows, warnings]: [Row[], string[]] = [[], []];
   for await (const row of readCsv(texts(), (warning) => warnings.push(warning))) rows.push(row);
   return {
-    rows: rows.map((row) => ('plant' in row ? [row.line, ...valuesOf(row.plant)] : [row.line, row.reason])),
+    rows: rows.map((row) => ('plant' in row ? [rowNumber(row), ...valuesOf(row.plant)] : [rowNumber(row), row.reason])),
     warnings,
   };
 }
@@ -43,8 +48,8 @@ describe('A row of CSV', () => {
     { what: 'keeps the blanks of a text', file: 'id,name\n1, a \n', rows: [[2, 1n, ' a ']] },
     {
       what: 'may be cut off nowhere, and have no value at all',
-      file: 'id,name,tag\n,,\n1,a,b\n\n,,',
-      rows: [[3, 1n, 'a', 'b']],
+      file: 'id,name,tag\n,,\n\n1,a,b\n\n,,',
+      rows: [[4, 1n, 'a', 'b']],
     },
     {
       what: 'may have semicolons, if the header has them',
@@ -55,13 +60,13 @@ describe('A row of CSV', () => {
       ],
     },
     { what: 'may have semicolons in texts', file: 'id,name,tag\n1,a;b,c;d;e\n', rows: [[2, 1n, 'a;b', 'c;d;e']] },
-    { what: 'has the separator that the first line names', file: 'sep=;\r\nid;name\r\n1;a\r\n', rows: [[3, 1n, 'a']] },
+    { what: 'has the separator that the first line names', file: 'sep=;\r\nid;name\r\n1;a\r\n', rows: [[2, 1n, 'a']] },
     {
       what: 'may have several lines',
       file: 'id,name\n1,"a\r\nb"\n2,c\n',
       rows: [
         [2, 1n, 'a\r\nb'],
-        [4, 2n, 'c'],
+        [3, 2n, 'c'],
       ],
     },
     {
@@ -117,17 +122,17 @@ describe('A file is refused', () => {
     {
       what: 'with a wrong quotation mark',
       file: 'id,name\n1,"a\r\nb"\n2,5" pot\n3,a',
-      complaint: 'line 4: its quotation',
+      complaint: 'row 3: its quotation',
     },
     {
       what: 'with a blank before a quotation mark',
       file: 'id,name\n1, "a"\n',
-      complaint: 'line 2: its quotation marks',
+      complaint: 'row 2: its quotation marks',
     },
     {
       what: 'that is cut off in a text',
       file: 'id,name\n1,a\n2,"a\n3,a\n',
-      complaint: 'line 3: a quotation mark is not',
+      complaint: 'row 3: a quotation mark is not',
     },
   ])('$what', async ({ file, complaint }) => {
     for (const length of [1, 100]) await expect(read(file, length)).rejects.toThrow(complaint);

@@ -19,11 +19,10 @@ const EXPONENT = /^-?[\d.,]+e[+-]?\d+$/i;
 /** A field, undefined if it is empty and has no quotation marks. */
 type Field = string | undefined;
 
-/** A line of the file, or several if a text in quotation marks has line breaks. */
+/** A record with its number. */
 interface CsvRecord {
-  /** The number of the first line. */
-  readonly line: number;
-  readonly fields: readonly Field[];
+  readonly record: readonly Field[];
+  readonly info: { readonly records: number };
 }
 
 /**
@@ -40,18 +39,10 @@ export async function* readCsv(
   const texts = warnIfCutOff(input, warn);
   const beginning = await readFirstLine(texts);
   const [separatorLine = '', delimiter = separatorOf(beginning)] = SEPARATOR_LINE.exec(beginning) ?? [];
-  const firstLine = separatorLine === '' ? 1 : 2;
-  // The line on which the next record begins. The parser's own number counts CRLF in a text twice.
-  let line = firstLine;
   const parser = parse({
     cast: (field, { quoting }) => (field === '' && !quoting ? undefined : field),
     delimiter,
-    on_record(fields: readonly Field[]) {
-      const record: CsvRecord = { line, fields };
-      line += linesOf(fields);
-      // The types of csv-parse have records of other types only with its own names of columns.
-      return record as unknown as string[];
-    },
+    info: true,
     record_delimiter: ['\r\n', '\n'],
     relax_column_count: true,
   });
@@ -59,14 +50,14 @@ export async function* readCsv(
   try {
     // An error of either stream ends the iteration, which throws it.
     const records = pipeline(prepend(beginning.slice(separatorLine.length), texts), parser, () => undefined);
-    for await (const record of records as AsyncIterable<CsvRecord>) {
-      if (record.fields.every((field) => field === undefined)) continue;
+    for await (const { record, info } of records as AsyncIterable<CsvRecord>) {
+      if (record.every((field) => field === undefined)) continue;
       if (columns === undefined) columns = columnsOf(record);
-      else yield rowOf(record, columns);
+      else yield rowOf(`row ${info.records}`, record, columns);
     }
   } catch (cause) {
     if (!(cause instanceof CsvError)) throw cause;
-    throw new OperatorError(line === firstLine ? HEADER_RULE : `line ${line}: ${faultOf(cause)}`, { cause });
+    throw new OperatorError(faultOf(cause), { cause });
   }
   if (columns === undefined) throw new OperatorError(`the file is empty: ${HEADER_RULE}`);
 }
@@ -106,32 +97,32 @@ function separatorOf(beginning: string): string {
   return header.split(';').length > header.split(',').length ? ';' : ',';
 }
 
-function faultOf({ code }: CsvError): string {
-  if (code === 'CSV_QUOTE_NOT_CLOSED') return 'a quotation mark is not closed, or the file is cut off there';
-  return 'its quotation marks are wrong: write 5" pot as "5"" pot", and no blank before a quotation mark';
-}
-
-/** Returns the number of lines that a record takes: a text in quotation marks may have line breaks. */
-function linesOf(fields: readonly Field[]): number {
-  const lineBreaks = fields.map((field = '') => field.split('\n').length - 1);
-  return lineBreaks.reduce((sum, count) => sum + count, 1);
+function faultOf({ code, records }: CsvError): string {
+  // The number of complete records.
+  if (records === 0) return HEADER_RULE;
+  const row = `row ${Number(records) + 1}`;
+  if (code === 'CSV_QUOTE_NOT_CLOSED') return `${row}: a quotation mark is not closed, or the file is cut off there`;
+  return `${row}: its quotation marks are wrong: write 5" pot as "5"" pot", and no blank before a quotation mark`;
 }
 
 /** Returns the names of the columns in lower case. */
-function columnsOf({ fields }: CsvRecord): readonly string[] {
+function columnsOf(fields: readonly Field[]): readonly string[] {
   const columns = fields.map((field = '') => field.toLowerCase());
   const count = (name: string): number => columns.filter((column) => column === name).length;
   if (count('id') === 1 && count('name') === 1 && count('tag') <= 1) return columns;
   throw new OperatorError(HEADER_RULE);
 }
 
-function rowOf({ line, fields }: CsvRecord, columns: readonly string[]): Row {
+function rowOf(place: string, fields: readonly Field[], columns: readonly string[]): Row {
   if (fields.length !== columns.length) {
-    return { line, reason: `The header has ${columns.length} fields, but the row has ${fields.length}.` };
+    return { place, reason: `The header has ${columns.length} fields, but the row has ${fields.length}.` };
   }
   const [id = '', name = '', tag] = ['id', 'name', 'tag'].map((column) => fields[columns.indexOf(column)]);
   if (EXPONENT.test(id)) {
-    return { line, reason: `The id ${id} was rounded by a spreadsheet: format the column as text before you fill it.` };
+    return {
+      place,
+      reason: `The id ${id} was rounded by a spreadsheet: format the column as text before you fill it.`,
+    };
   }
-  return readRow(line, `{"id":${INTEGER.test(id) ? id : null},${JSON.stringify({ name, tag }).slice(1)}`);
+  return readRow(place, `{"id":${INTEGER.test(id) ? id : null},${JSON.stringify({ name, tag }).slice(1)}`);
 }

@@ -14,8 +14,8 @@ describe('A line of NDJSON', () => {
     const name = 'a\u2028b\u0085c';
 
     expect(await read(`{"id":1,\r"na`, `me":"${name}"}\n{"id":2,"name":"d"}`)).toEqual([
-      { line: 1, plant: { id: 1n, name } },
-      { line: 2, plant: { id: 2n, name: 'd' } },
+      { place: 'line 1', plant: { id: 1n, name } },
+      { place: 'line 2', plant: { id: 2n, name: 'd' } },
     ]);
   });
 
@@ -25,10 +25,10 @@ describe('A line of NDJSON', () => {
     );
 
     expect(rows).toEqual([
-      { line: 2, plant: { id: 1n, name: 'a' } },
-      { line: 3, reason: expect.stringMatching(/^The row is not JSON/) as unknown },
-      { line: 4, reason: expect.stringMatching(/^tag must be .+: leave it out if there is none/) as unknown },
-      { line: 5, plant: { id: 9_007_199_254_740_993n, name: '' } },
+      { place: 'line 2', plant: { id: 1n, name: 'a' } },
+      { place: 'line 3', reason: expect.stringMatching(/^The row is not JSON/) as unknown },
+      { place: 'line 4', reason: expect.stringMatching(/^tag must be .+: leave it out if there is none/) as unknown },
+      { place: 'line 5', plant: { id: 9_007_199_254_740_993n, name: '' } },
     ]);
   });
 });

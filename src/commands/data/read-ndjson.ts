@@ -10,7 +10,7 @@ export async function* readNdjson(texts: AsyncIterable<string>): AsyncGenerator<
     if (text.trim() === '') continue;
     if (isFirst) assertNdjson(text);
     isFirst = false;
-    yield readRow(line, text);
+    yield readRow(`line ${line}`, text);
   }
 }
 

@@ -60,7 +60,7 @@ describe.each(FORMATS)('%s', (format) => {
     const rows = await read(format, file, 3);
 
     expect(rows.map(plantOf)).toEqual([{ id: 1n, name: 'é' }]);
-    expect(rows[0]?.line).toBe(format === 'csv' ? 2 : 1);
+    expect(rows[0]?.place).toBe(format === 'csv' ? 'row 2' : 'line 1');
   });
 
   it('is refused in another encoding than UTF-8, because U+FFFD would replace letters', async () => {

@@ -4,13 +4,13 @@ import { parseNewPlant } from '../../plants/parse-new-plant.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';
 
 interface PlantRow {
-  /** The number of the row's first line. In CSV, a row may have several lines. */
-  readonly line: number;
+  /** Where the row is: `line 17` of NDJSON, or `row 17` of CSV, as a spreadsheet numbers rows. */
+  readonly place: string;
   readonly plant: StoredPlant;
 }
 
 interface RejectedRow {
-  readonly line: number;
+  readonly place: string;
   /** Why the row is no plant. */
   readonly reason: string;
 }
@@ -19,12 +19,12 @@ interface RejectedRow {
 export type Row = PlantRow | RejectedRow;
 
 /** Reads a row by the rules of `POST /plants`. */
-export function readRow(line: number, json: string): Row {
+export function readRow(place: string, json: string): Row {
   try {
-    return { line, plant: parseNewPlant(json) };
+    return { place, plant: parseNewPlant(json) };
   } catch (error) {
     if (!(error instanceof ContractException)) throw error;
-    return { line, reason: error.message.replace(/^The body\b/, 'The row') };
+    return { place, reason: error.message.replace(/^The body\b/, 'The row') };
   }
 }
 
