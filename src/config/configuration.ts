@@ -5,14 +5,7 @@ import { IsIn, Matches } from 'class-validator';
 import { JWT_TYPES, type JwtType } from '../auth/access-token.js';
 import { DEFAULT_SCOPE, isBearerToken, isScope } from '../auth/token-verifier.js';
 import { DEFAULT_BODY_LIMIT } from '../plants/resolve-options.js';
-import {
-  DATABASE_URL_RULE,
-  type DatabaseUrl,
-  hasRequiredSslMode,
-  parseDatabaseUrl,
-  SSL_MODE_RULE,
-  sqliteUrl,
-} from '../storage/database-url.js';
+import { type DatabaseUrl, readDatabaseUrl, sqliteUrl } from '../storage/database-url.js';
 import { DATABASE_DEFAULTS, type DatabaseOptions } from '../storage/engines.js';
 import {
   isHost,
@@ -53,9 +46,7 @@ export class Configuration {
   @Matches(BASE_PATH, mustBe('a path that begins with a slash, for example /v1'))
   readonly basePath: string = '';
 
-  @ReadBy(parseDatabaseUrl, DATABASE_URL_RULE)
-  // A text that breaks the first rule has become null.
-  @Passes((url: DatabaseUrl | null) => url === null || hasRequiredSslMode(url), { message: SSL_MODE_RULE })
+  @ReadBy(readDatabaseUrl)
   readonly databaseUrl: DatabaseUrl = sqliteUrl('data/plants.db');
 
   @Time()
@@ -74,8 +65,9 @@ export class Configuration {
   readonly jwtIssuer: string | undefined = undefined;
 
   @List(
-    (text) => /^\S+$/.test(text),
-    'the values of aud that stand for this service, separated by commas, for example https://plants.example.com',
+    (text) => /^[^\s"']\S*$/.test(text),
+    'the values of aud that stand for this service, without quotation marks, separated by commas, ' +
+      'for example https://plants.example.com',
   )
   readonly jwtAudience: readonly string[] | undefined = undefined;
 
@@ -88,7 +80,10 @@ export class Configuration {
   @IsIn(JWT_TYPES, mustBe(`one of ${JWT_TYPES.join(', ')}, for example at+jwt`))
   readonly jwtType: JwtType = 'JWT';
 
-  @Passes(isScope, mustBe('a scope, which has no spaces and no quotation marks, for example plants:write'))
+  @Passes(
+    (text: string) => isScope(text) && !text.startsWith("'"),
+    mustBe('a scope, without quotation marks and spaces, for example plants:write'),
+  )
   readonly requiredScope: string = DEFAULT_SCOPE;
 
   @Size()
@@ -115,7 +110,7 @@ export class Configuration {
   @Passes(isHost, HOST)
   readonly managementHost: string = '127.0.0.1';
 
-  @ReadBy(readPortOrOff, 'off, or a number from 0 to 65535, for example 8080')
+  @ReadBy(readPortOrOff)
   readonly managementPort: number | 'off' = 3001;
 
   @Matches(/\S/, mustBe('the path of a file, for example /etc/plants/tls.crt'))

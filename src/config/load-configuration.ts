@@ -30,10 +30,6 @@ const REMOVED: Readonly<Record<string, string>> = {
   WORKERS: 'start several instances, see "Several processes on one machine" in docs/scaling.md',
 };
 
-/** Completes "JWT_AUDIENCE …" in a message. */
-const QUOTED =
-  'begins with a quotation mark, which Compose, Docker or systemd has left there: remove it, and the one at the end';
-
 const SETTINGS = Object.keys(new Configuration());
 
 /** The variables of the settings, and the one that names a file with the URL of the database. */
@@ -96,7 +92,6 @@ export function parseConfiguration(given: Variables): Configuration {
     const text = variables[variableOf(setting)];
     if (text !== undefined) texts[setting] = text;
   }
-  assertNoFaults(findQuoted(texts));
   const configuration = plainToInstance(Configuration, texts);
   assertNoFaults(findInvalid(configuration));
   assertNoFaults(findConflicts(configuration));
@@ -121,13 +116,6 @@ function variableOf(setting: string): string {
 
 function assertNoFaults(faults: readonly string[]): void {
   if (faults.length > 0) throw badUsage(faults.join('\n'));
-}
-
-/** Finds texts that begin with a quotation mark, as the name of a file alone may. */
-function findQuoted(texts: Readonly<Record<string, string>>): string[] {
-  return Object.entries(texts)
-    .filter(([setting, text]) => /^["']/.test(text) && !setting.endsWith('File'))
-    .map(([setting]) => `${variableOf(setting)} ${QUOTED}`);
 }
 
 /** Finds settings that break their rules, and tells one rule of each. */

@@ -1,7 +1,8 @@
 import { isIP } from 'node:net';
 import { applyDecorators } from '@nestjs/common';
 import { Transform } from 'class-transformer';
-import { IsDefined, IsInt, Max, Min, ValidateBy, type ValidationOptions } from 'class-validator';
+import { IsInt, Max, Min, ValidateBy, type ValidationOptions } from 'class-validator';
+import { OperatorError } from '../operator-error.js';
 import { MAX_BODY_LIMIT } from '../plants/resolve-options.js';
 
 /** Completes the message "PORT must be …", with an example. The message must not have the value, which may be a secret. */
@@ -14,13 +15,23 @@ export function Passes(accepts: (value: never) => boolean, options: ValidationOp
   return ValidateBy({ name: 'passes', validator: { validate: (value: never) => accepts(value) } }, options);
 }
 
-/** Reads the text with this function, which returns undefined if the text breaks the rule. */
-export function ReadBy(read: (text: string) => unknown, rule: string): PropertyDecorator {
-  // For undefined, class-transformer would keep the default.
+/** Reads the text with this function, which throws an OperatorError with the rule that the text breaks. */
+export function ReadBy(read: (text: string) => unknown): PropertyDecorator {
   return applyDecorators(
-    Transform(({ value }) => read(value as string) ?? null),
-    IsDefined(mustBe(rule)),
+    // An error takes the place of the value, because class-validator tells the faults of all settings.
+    Transform(({ value }) => resultOrError(() => read(value as string))),
+    Passes((result: unknown) => !(result instanceof OperatorError), {
+      message: ({ value }) => (value as OperatorError).message,
+    }),
   );
+}
+
+function resultOrError(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
 }
 
 /** Reads a whole number within these bounds. */
@@ -67,11 +78,12 @@ function readNumber(text: string): number {
   return /^\d+$/.test(text) ? Number(text) : NaN;
 }
 
-/** Reads a port or the word off; returns undefined for any other text. */
-export function readPortOrOff(text: string): number | 'off' | undefined {
+/** Reads a port or the word off. */
+export function readPortOrOff(text: string): number | 'off' {
+  if (text === 'off') return text;
   const port = readNumber(text);
   if (port <= 65_535) return port;
-  return text === 'off' ? text : undefined;
+  throw new OperatorError('must be off, or a number from 0 to 65535, for example 8080');
 }
 
 function readTime(text: string): number {

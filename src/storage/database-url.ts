@@ -1,12 +1,13 @@
 import { isLoopbackHost } from '../loopback-host.js';
+import { OperatorError } from '../operator-error.js';
 
-/** Completes "a URL must be …" in a message. */
-export const DATABASE_URL_RULE =
-  'a URL that begins with sqlite: and a path without //, or with postgres://, where user and password are percent-encoded ' +
+/** Completes "a database URL …" in a message. */
+const DATABASE_URL_RULE =
+  'must be a URL that begins with sqlite: and a path without //, or with postgres://, where user and password are percent-encoded ' +
   '(p@ss is p%40ss), for example sqlite:data/plants.db or postgres://user@localhost/plants';
 
-/** Completes "the URL …" in a message, if `hasRequiredSslMode` is false. */
-export const SSL_MODE_RULE =
+/** Completes "a database URL …" in a message, if `hasRequiredSslMode` is false. */
+const SSL_MODE_RULE =
   'must have sslmode, because it names no server on this machine: verify-full, with sslrootcert for an authority of your own; ' +
   'require, which does not verify the server; or disable in a network where nobody can read passwords, ' +
   'for example postgres://user@db.example.com/plants?sslmode=verify-full';
@@ -32,9 +33,16 @@ export interface PostgresUrl {
 /** The URL of a database of one of the engines. */
 export type DatabaseUrl = SqliteUrl | PostgresUrl;
 
-/** Returns undefined for a text that breaks DATABASE_URL_RULE. Spaces around it are a slip. */
-export function parseDatabaseUrl(text: string): DatabaseUrl | undefined {
-  return parseSqliteUrl(text.trim()) ?? parsePostgresUrl(text.trim());
+/**
+ * Reads a URL. Spaces around it are a slip.
+ *
+ * @throws {OperatorError} with a message that completes "a database URL …"
+ */
+export function readDatabaseUrl(text: string): DatabaseUrl {
+  const url = parseSqliteUrl(text.trim()) ?? parsePostgresUrl(text.trim());
+  if (url === undefined) throw new OperatorError(DATABASE_URL_RULE);
+  if (url.engine === 'postgres' && !hasRequiredSslMode(url)) throw new OperatorError(SSL_MODE_RULE);
+  return url;
 }
 
 /** @param path of the database, or `:memory:` */
@@ -69,9 +77,8 @@ function parsePostgresUrl(text: string): PostgresUrl | undefined {
  * Returns false for a server on another machine whose URL has no sslmode: the driver would send the password in clear text.
  * The other parameters are the driver's.
  */
-export function hasRequiredSslMode(url: DatabaseUrl): boolean {
-  if (url.engine === 'sqlite') return true;
-  const { hostname, searchParams } = new URL(url.href);
+function hasRequiredSslMode({ href }: PostgresUrl): boolean {
+  const { hostname, searchParams } = new URL(href);
   // For the driver, too, the parameter replaces the host. A path is the directory of a Unix socket.
   const server = searchParams.get('host') ?? hostname;
   const isLocal = isLoopbackHost(server) || /^(?:\/|%2f|$)/i.test(server);

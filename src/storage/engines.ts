@@ -1,12 +1,5 @@
 import { OperatorError } from '../operator-error.js';
-import {
-  DATABASE_URL_RULE,
-  type DatabaseUrl,
-  hasRequiredSslMode,
-  parseDatabaseUrl,
-  type PostgresUrl,
-  SSL_MODE_RULE,
-} from './database-url.js';
+import { type DatabaseUrl, type PostgresUrl, readDatabaseUrl } from './database-url.js';
 import type { PlantRepository, StoredPlant } from './plant-repository.js';
 
 /** Settings of a store beside its URL. */
@@ -55,16 +48,16 @@ export async function openRepository(
  * @throws {OperatorError} if the URL or the driver cannot be used
  */
 export async function engineOf(url: DatabaseUrl | string): Promise<Engine> {
-  const parsed = typeof url === 'string' ? requireDatabaseUrl(url) : url;
+  const parsed = typeof url === 'string' ? readUrlOfHost(url) : url;
   return parsed.engine === 'sqlite' ? (await import('./sqlite/engine.js')).sqliteEngine(parsed) : loadPostgres(parsed);
 }
 
-/** Parses a URL of a host. The configuration of the service checks its own. */
-function requireDatabaseUrl(text: string): DatabaseUrl {
-  const url = parseDatabaseUrl(text);
-  if (url === undefined) throw new OperatorError(`a database URL must be ${DATABASE_URL_RULE}`);
-  if (!hasRequiredSslMode(url)) throw new OperatorError(`a database URL ${SSL_MODE_RULE}`);
-  return url;
+function readUrlOfHost(text: string): DatabaseUrl {
+  try {
+    return readDatabaseUrl(text);
+  } catch (cause) {
+    throw new OperatorError(`a database URL ${(cause as Error).message}`, { cause });
+  }
 }
 
 async function loadPostgres(url: PostgresUrl): Promise<Engine> {

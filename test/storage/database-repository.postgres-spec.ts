@@ -1,7 +1,7 @@
 /** What is particular to the repository and the schema on PostgreSQL; plant-repository.spec.ts has what both engines promise. */
 import pg from 'pg';
 import { OperatorError } from '../../src/operator-error.js';
-import { parseDatabaseUrl, type PostgresUrl } from '../../src/storage/database-url.js';
+import { readDatabaseUrl, type PostgresUrl } from '../../src/storage/database-url.js';
 import { DATABASE_DEFAULTS, engineOf, openRepository } from '../../src/storage/engines.js';
 import { type PlantRepository, RepositoryUnavailableError } from '../../src/storage/plant-repository.js';
 import { PostgresPool } from '../../src/storage/postgres/pool.js';
@@ -84,7 +84,7 @@ describe('the PostgreSQL repository', () => {
   // Behind a pooler, another program may have the session next.
   it('leaves the setting of the session as it is', async () => {
     await query(`ALTER DATABASE ${nameOf(url)} SET synchronous_commit = off`);
-    const pool = new PostgresPool(pg, parseDatabaseUrl(url) as PostgresUrl, 10_000);
+    const pool = new PostgresPool(pg, readDatabaseUrl(url) as PostgresUrl, 10_000);
 
     await new PostgresRepository(pool, 10_000).add([{ id: 1n, name: 'Monstera' }]);
 

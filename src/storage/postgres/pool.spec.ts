@@ -4,12 +4,12 @@ import { fileURLToPath } from 'node:url';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import pg from 'pg';
 import { readPem } from '../../../test/support/certificates.js';
-import { parseDatabaseUrl, type PostgresUrl } from '../database-url.js';
+import { readDatabaseUrl, type PostgresUrl } from '../database-url.js';
 import { isTransient, isUnavailable, PostgresPool } from './pool.js';
 
 /** Runs a statement, and returns the error with which it fails. */
 async function failureAt(url: string): Promise<unknown> {
-  const pool = new PostgresPool(pg, parseDatabaseUrl(url) as PostgresUrl, 60_000);
+  const pool = new PostgresPool(pg, readDatabaseUrl(url) as PostgresUrl, 60_000);
   try {
     return await pool.transact('SELECT 1').then(
       () => undefined,
