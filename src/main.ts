@@ -8,7 +8,8 @@ import { onSignals } from './process/signals.js';
 import { readVersion } from './process/version.js';
 import { RepositoryUnavailableError } from './storage/plant-repository.js';
 
-// V8's pretenuring moves requests that wait for their batch to old space, and full collections then cost a fifth of the CPU.
+// V8's pretenuring moves requests that wait for their batch to old space, and full collections then cost a fifth of the
+// CPU.
 setFlagsFromString('--no-allocation-site-pretenuring');
 
 /** A command, whose file is loaded only when it is used. */
@@ -50,8 +51,8 @@ async function run([name = 'start', ...parameters]: readonly string[]): Promise<
       outputError: (text, write) => write(withoutCredentials(text.replace(/^error: /, 'plant-store: '))),
     })
     .addHelpText('after', '\nExample:\n  plant-store export plants.ndjson')
-    // Commander knows only names and summaries at first, so `--help` loads no command. Before it parses the parameters of a
-    // command, this hook loads the file of the command, which adds its options, help and action.
+    // Commander knows only names and summaries at first, so `--help` loads no command. Before it parses the parameters
+    // of a command, this hook loads the file of the command, which adds its options, help and action.
     .hook('preSubcommand', async (_, command) => {
       const file = await COMMANDS[command.name()]?.load();
       file?.configure(command);
@@ -60,13 +61,19 @@ async function run([name = 'start', ...parameters]: readonly string[]): Promise<
   await program.parseAsync([name, ...parameters], { from: 'user' });
 }
 
-/** Lets the service go on without the reader of its log. Until it serves, a signal ends it, and there is nothing to reload. */
+/**
+ * Lets the service go on without the reader of its log. Until it serves, a signal ends it, and there is nothing to
+ * reload.
+ */
 function prepareService(): void {
   process.stdout.on('error', () => undefined);
   onSignals({ stop: () => process.exit(EXIT_STATUS.done), reload: () => undefined });
 }
 
-/** Lets a command end at a signal, and when its output has no reader. At the event `exit`, it removes what is unfinished. */
+/**
+ * Lets a command end at a signal, and when its output has no reader. At the event `exit`, it removes what is
+ * unfinished.
+ */
 function prepareCommand(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(EXIT_STATUS.interrupted));
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -77,8 +84,8 @@ function prepareCommand(): void {
 }
 
 /**
- * Prints an error, and ends the program at once: a database connection that failed to open could keep the process alive. Only
- * a defect is printed with its stack.
+ * Prints an error, and ends the program at once: a database connection that failed to open could keep the process
+ * alive. Only a defect is printed with its stack.
  */
 function fail(error: unknown): never {
   // Commander has printed its own error.

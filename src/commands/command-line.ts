@@ -1,5 +1,3 @@
-import { InvalidArgumentError } from 'commander';
-
 /** How a command reports its result. */
 export interface ReportOptions {
   /** Prints the summary as JSON instead of words. */
@@ -10,12 +8,6 @@ export interface ReportOptions {
 
 /** The option of every command that prints a summary or a listing. */
 export const JSON_OPTION = ['--json', 'print the result as JSON'] as const;
-
-/** Parses the name of a file that is to be created, which a variable of a script may have left empty. */
-export function parseFileName(name: string): string {
-  if (name === '' || name.endsWith('/')) throw new InvalidArgumentError('Name a file.');
-  return name;
-}
 
 /** Prints the result of a command: words on stderr, or one line of JSON on stdout. */
 export function printSummary(summary: object, words: string, { json, dataOnStdout = false }: ReportOptions): void {

@@ -8,7 +8,7 @@ import { loadConfiguration } from '../config/load-configuration.js';
 import { explainWriteError } from '../files/file-errors.js';
 import { publishFile } from '../files/publish-file.js';
 import { lengthOf } from '../storage/plant-repository.js';
-import { counted, JSON_OPTION, parseFileName, printSummary, type ReportOptions } from './command-line.js';
+import { counted, JSON_OPTION, printSummary, type ReportOptions } from './command-line.js';
 import { inBatches, withProgress } from './data/batches.js';
 import { encodePlants, type Format, formatOf, formatOption, HEADERS } from './data/formats.js';
 import { readStore } from './open-store.js';
@@ -24,7 +24,7 @@ export function configure(command: Command): void {
         'Each line of NDJSON is a NewPlant. CSV has the header id,name,tag; an empty text has quotation marks, ' +
         'and an absent one has none. The file appears complete, or not at all.',
     )
-    .argument('[file]', 'the file to create, which must not exist; without it or with -, stdout', parseFileName)
+    .argument('[file]', 'the file to create, which must not exist; without it or with -, stdout')
     .addOption(formatOption())
     .option(...JSON_OPTION)
     .addHelpText('after', '\nExample:\n  plant-store export plants.csv')

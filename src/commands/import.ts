@@ -86,7 +86,10 @@ async function openFile(file: string): Promise<Readable> {
   }
 }
 
-/** Adds the plants of rows, counts the results, and prints the place and the reason of each row that is not in the store. */
+/**
+ * Adds the plants of rows, counts the results, and prints the place and the reason of each row that is not in the
+ * store.
+ */
 async function addRows(rows: readonly Row[], plants: GroupCommit, counts: Counts): Promise<void> {
   // Waits for all rows, even after an error: the caller then closes the repository, which must get no further batch.
   const results = await Promise.allSettled(rows.map((row) => addRow(row, plants)));

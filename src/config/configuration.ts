@@ -32,8 +32,8 @@ const HOST = mustBe('a host name or an IP address without a port or zone, for ex
 const BASE_PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)*$/;
 
 /**
- * The settings, with their defaults. The variable of `databaseUrl` is DATABASE_URL, and so on; docs/configuration.md has the
- * meanings. Times are in milliseconds, sizes in bytes.
+ * The settings, with their defaults. The variable of `databaseUrl` is DATABASE_URL, and so on; docs/configuration.md
+ * has the meanings. Times are in milliseconds, sizes in bytes.
  */
 export class Configuration {
   @Passes(isHost, HOST)
@@ -129,8 +129,8 @@ export class Configuration {
   readonly corsOrigins: readonly string[] = [];
 
   /**
-   * The token file: that of ACCESS_TOKENS_FILE or, if ACCESS_TOKENS is not set either, the one beside the data that the first
-   * start creates. With ACCESS_TOKENS alone, there is none.
+   * The token file: that of ACCESS_TOKENS_FILE or, if ACCESS_TOKENS is not set either, the one beside the data that the
+   * first start creates. With ACCESS_TOKENS alone, there is none.
    */
   get tokenFile(): string | undefined {
     if (this.accessTokensFile !== undefined) return this.accessTokensFile;

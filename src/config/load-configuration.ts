@@ -64,7 +64,9 @@ function readVariables(): Variables {
   return { ...file, ...environment };
 }
 
-/** Reads `.env` of the working directory, if it exists. With `node --env-file`, Node has read another file in its place. */
+/**
+ * Reads `.env` of the working directory, if it exists. With `node --env-file`, Node has read another file in its place.
+ */
 function readEnvFile(): Variables {
   if (process.execArgv.some((argument) => argument.startsWith('--env-file'))) return {};
   try {
@@ -98,7 +100,9 @@ export function parseConfiguration(given: Variables): Configuration {
   return configuration;
 }
 
-/** Reads the URL of the database from the file that DATABASE_URL_FILE names, to keep a password out of the environment. */
+/**
+ * Reads the URL of the database from the file that DATABASE_URL_FILE names, to keep a password out of the environment.
+ */
 function readDatabaseUrlFile(variables: Variables): Variables {
   const { DATABASE_URL, DATABASE_URL_FILE: file } = variables;
   if (file === undefined) return variables;

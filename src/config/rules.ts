@@ -5,7 +5,9 @@ import { IsInt, Max, Min, ValidateBy, type ValidationOptions } from 'class-valid
 import { OperatorError } from '../operator-error.js';
 import { MAX_BODY_LIMIT } from '../plants/resolve-options.js';
 
-/** Completes the message "PORT must be …", with an example. The message must not have the value, which may be a secret. */
+/**
+ * Completes the message "PORT must be …", with an example. The message must not have the value, which may be a secret.
+ */
 export function mustBe(rule: string): ValidationOptions {
   return { message: `must be ${rule}` };
 }
@@ -96,7 +98,10 @@ function readSize(text: string): number {
   return Math.floor(Number(count) * ({ b: 1, kb: 1_024, mb: 1_048_576 }[unit] ?? NaN));
 }
 
-/** Returns whether a text is a host name or an IP address, without a port or a zone such as `%eth0`, which no URL may have. */
+/**
+ * Returns whether a text is a host name or an IP address, without a port or a zone such as `%eth0`, which no URL may
+ * have.
+ */
 export function isHost(text: string): boolean {
   return /^[\w.-]+$/.test(text) || (isIP(text) !== 0 && !text.includes('%'));
 }
@@ -115,8 +120,8 @@ export function isOrigin(text: string): boolean {
 }
 
 /**
- * Returns whether a text is an address, a network (RFC 4632 §3.1), or a name that proxy-addr has for networks. proxy-addr
- * refuses the prefix 0.
+ * Returns whether a text is an address, a network (RFC 4632 §3.1), or a name that proxy-addr has for networks.
+ * proxy-addr refuses the prefix 0.
  */
 export function isNetwork(text: string): boolean {
   if (/^(?:loopback|linklocal|uniquelocal)$/.test(text)) return true;

@@ -61,7 +61,10 @@ export function appendToFile(file: string, text: string): void {
   });
 }
 
-/** Replaces a file atomically and durably. The new file gets the old permissions and, from root, the old owner and group. */
+/**
+ * Replaces a file atomically and durably. The new file gets the old permissions and, from root, the old owner and
+ * group.
+ */
 export function replaceFile(file: string, text: string): void {
   const draft = `${file}.${randomUUID()}`;
   const { uid, gid, mode } = statSync(file);
@@ -96,8 +99,8 @@ function change(path: string, flags: string, work: (descriptor: number) => void)
 }
 
 /**
- * Gives what root has created the owner of its directory: the guide lets root run `plant-store token create` and `restore`
- * for a service that has a user of its own.
+ * Gives what root has created the owner of its directory: the guide lets root run `plant-store token create` and
+ * `restore` for a service that has a user of its own.
  */
 function takeOwnerOf(directory: string, created: string): void {
   const { uid, gid } = statSync(directory);

@@ -1,7 +1,8 @@
 import { badUsage, OperatorError } from '../operator-error.js';
 
 /**
- * Turns an error of the system, after reading a file failed, into one for the operator. Returns other errors as they are.
+ * Turns an error of the system, after reading a file failed, into one for the operator. Returns other errors as they
+ * are.
  *
  * @param ifMissing advice if there is no such file
  */

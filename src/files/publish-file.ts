@@ -6,8 +6,8 @@ import { syncDirectory } from './durable-files.js';
 import { alreadyExists, explainWriteError } from './file-errors.js';
 
 /**
- * Creates a file that appears complete and durable, or not at all: `write` writes a draft, which gets the name of the file
- * once the draft is on disk.
+ * Creates a file that appears complete and durable, or not at all: `write` writes a draft, which gets the name of the
+ * file once the draft is on disk.
  *
  * @throws {OperatorError} if the file exists, which is left as it is, or cannot be written
  * @throws any other error of `write`

@@ -73,7 +73,9 @@ export class ServiceLogger extends ConsoleLogger {
     process.stdout.write(`${line}\n`);
   }
 
-  /** Logs an answer with one JSON.stringify: Nest's own costs 15 of 113 µs a create (measured), for values of any kind. */
+  /**
+   * Logs an answer with one JSON.stringify: Nest's own costs 15 of 113 µs a create (measured), for values of any kind.
+   */
   #logAnswer(answer: AnswerEvent): void {
     const level = levelOf(answer);
     if (process.stdout.isTTY) {
@@ -85,7 +87,10 @@ export class ServiceLogger extends ConsoleLogger {
     }
   }
 
-  /** Returns whether there is room for a line, and counts it as dropped otherwise. Before the next one, it logs how many were. */
+  /**
+   * Returns whether there is room for a line, and counts it as dropped otherwise. Before the next one, it logs how many
+   * were.
+   */
   #admitLine(): boolean {
     if (process.stdout.writableLength > MAX_WAITING) {
       this.#dropped += 1;
@@ -101,7 +106,9 @@ export class ServiceLogger extends ConsoleLogger {
   }
 }
 
-/** Lets the lines of this turn of the event loop go out in one system call: one a line costs 16 µs a create (measured). */
+/**
+ * Lets the lines of this turn of the event loop go out in one system call: one a line costs 16 µs a create (measured).
+ */
 function corkForThisTurn(): void {
   const { stdout } = process;
   if (stdout.writableCorked > 0) return;

@@ -31,8 +31,8 @@ export class ManagementModule {
 }
 
 /**
- * Starts the listener for operators: health, metrics and the docs page. It is a Nest application of its own, so that it has
- * no guard and other filters than the public one, and answers until the process ends.
+ * Starts the listener for operators: health, metrics and the docs page. It is a Nest application of its own, so that it
+ * has no guard and other filters than the public one, and answers until the process ends.
  *
  * @returns its URL
  */

@@ -30,8 +30,9 @@ export class CertificateFiles {
   #install: (certificate: SecureContextOptions) => void = () => undefined;
 
   /**
-   * @throws {OperatorError} if a file cannot be read or used, if they do not belong together, or if other users can read the
-   *   key. The dates are not looked at, so that a renewed certificate can replace an expired one while the service runs.
+   * @throws {OperatorError} if a file cannot be read or used, if they do not belong together, or if other users can
+   *   read the key. The dates are not looked at, so that a renewed certificate can replace an expired one while the
+   *   service runs.
    */
   constructor(
     private readonly certFile: string,

@@ -114,7 +114,9 @@ function originsOfDocs(managementUrl: string, { managementHost: host }: Configur
   return names.map((name) => new URL(`http://${name}:${port}`).origin);
 }
 
-/** Explains an error of the system that refuses an address, and names its variables. Returns other errors as they are. */
+/**
+ * Explains an error of the system that refuses an address, and names its variables. Returns other errors as they are.
+ */
 function explainListenError(variables: string, error: unknown): unknown {
   if (!('syscall' in Object(error))) return error;
   const message = `${variables}: cannot listen (${(error as Error).message}): set an address of this machine and a free port`;
@@ -168,8 +170,8 @@ class Service implements ManagedService {
   }
 
   /**
-   * Ends the process: in order at the first signal, and at once at the next signal or after the timeout. Nothing that waits
-   * may delay this: a client, a lock, or the reader of the log.
+   * Ends the process: in order at the first signal, and at once at the next signal or after the timeout. Nothing that
+   * waits may delay this: a client, a lock, or the reader of the log.
    *
    * @param timeout milliseconds
    */
@@ -189,8 +191,8 @@ class Service implements ManagedService {
       logger.error(`The service could not close in order: ${String(error)}`);
       process.exitCode = EXIT_STATUS.failed;
     }
-    // Exits when the log is written. If Node ended by itself, it would remove its handlers of signals first, and a late signal
-    // would kill the process.
+    // Exits when the log is written. If Node ended by itself, it would remove its handlers of signals first, and a late
+    // signal would kill the process.
     process.stdout.write('', () => process.exit());
   }
 }

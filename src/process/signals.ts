@@ -1,8 +1,8 @@
 import { isatty } from 'node:tty';
 
 /**
- * Milliseconds in which a signal counts once. The terminal sends SIGINT or SIGHUP to the service, and npm or the shell, which
- * get it, too, pass it on.
+ * Milliseconds in which a signal counts once. The terminal sends SIGINT or SIGHUP to the service, and npm or the shell,
+ * which get it, too, pass it on.
  */
 const REPEAT_TIME = 250;
 

@@ -51,8 +51,8 @@ export function sqliteUrl(path: string): SqliteUrl {
 }
 
 /**
- * Matches `sqlite:` and a path, which must not end with a slash. `sqlite://data/plants.db` has none: `data` would be a host
- * (RFC 3986 §3.2), but its writer means a relative path, and the absolute one may be outside the volume.
+ * Matches `sqlite:` and a path, which must not end with a slash. `sqlite://data/plants.db` has none: `data` would be a
+ * host (RFC 3986 §3.2), but its writer means a relative path, and the absolute one may be outside the volume.
  */
 const SQLITE_URL = /^sqlite:(?!\/\/[^/])(\S.*)(?<!\/)$/;
 
@@ -63,7 +63,8 @@ function parseSqliteUrl(text: string): SqliteUrl | undefined {
 
 /**
  * Matches a URL with at most one @, which ends user and password (RFC 3986 §3.2.1). A / ? or # in a password, as in
- * `postgres://u:p/w@host`, would end the host: the client would look for the server `u`, and messages would have the rest.
+ * `postgres://u:p/w@host`, would end the host: the client would look for the server `u`, and messages would have the
+ * rest.
  */
 const POSTGRES_URL = /^postgres(?:ql)?:\/\/(?:[^/?#@]*@)?[^#@]*$/;
 
@@ -74,8 +75,8 @@ function parsePostgresUrl(text: string): PostgresUrl | undefined {
 }
 
 /**
- * Returns false for a server on another machine whose URL has no sslmode: the driver would send the password in clear text.
- * The other parameters are the driver's.
+ * Returns false for a server on another machine whose URL has no sslmode: the driver would send the password in clear
+ * text. The other parameters are the driver's.
  */
 function hasRequiredSslMode({ href }: PostgresUrl): boolean {
   const { hostname, searchParams } = new URL(href);

@@ -73,7 +73,9 @@ describe('The program', () => {
 describe('A command that cannot do its work fails with one line, and changes nothing:', () => {
   it.each<{ command: string; url?: string; status: number; complaint: RegExp }>([
     { command: 'backup', status: 2, complaint: /missing required argument 'file'$/ },
-    { command: 'backup b/', status: 2, complaint: /'b\/' is invalid for argument 'file'\. Name a file\.$/ },
+    { command: 'backup b/', status: 1, complaint: /b\/ cannot be written: ENOENT: no such file or directory/ },
+    { command: 'export b/', status: 1, complaint: /b\/ cannot be written: ENOENT: no such file or directory/ },
+    { command: 'export ', status: 1, complaint: / cannot be written: ENOENT: no such file or directory/ },
     { command: 'backup b.db', url: 'postgres://localhost/plants', status: 2, complaint: /pg_dump/ },
     { command: 'backup none/b.db', status: 1, complaint: /none\/b\.db cannot be written: ENOENT: no such file or/ },
     { command: 'backup data/plants.db', status: 1, complaint: /data\/plants\.db already exists: name another file$/ },

@@ -9,16 +9,20 @@ const ERASE = '\r\x1b[K';
 /** Milliseconds between two updates of the progress. */
 const INTERVAL = 100;
 
-/** Groups items into batches, because encoding, writing or adding one plant takes as long as some hundred. */
+/**
+ * Groups items into batches, because encoding, writing or adding one plant takes as long as some hundred.
+ *
+ * @param measure returns the length of an item's texts
+ */
 export async function* inBatches<Item>(
   items: AsyncIterable<Item>,
-  lengthOf: (item: Item) => number,
+  measure: (item: Item) => number,
 ): AsyncGenerator<readonly Item[]> {
   let batch: Item[] = [];
   let length = 0;
   for await (const item of items) {
     batch.push(item);
-    length += lengthOf(item);
+    length += measure(item);
     if (batch.length < MAX_ITEMS && length < MAX_LENGTH) continue;
     yield batch;
     batch = [];

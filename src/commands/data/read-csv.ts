@@ -27,8 +27,8 @@ interface CsvRecord {
 
 /**
  * Reads CSV of RFC 4180 with a header, which names the columns in any order, separated by commas or semicolons. Other
- * columns, and rows without a value, are ignored. An empty field is an absent value, unless it has quotation marks or is a
- * name.
+ * columns, and rows without a value, are ignored. An empty field is an absent value, unless it has quotation marks or
+ * is a name.
  *
  * @param warn called at the end if the file may be cut off
  */
