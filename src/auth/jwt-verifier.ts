@@ -21,8 +21,8 @@ const RULES: JWTVerifyOptions = {
 const RELOAD_INTERVAL = 240_000;
 
 /**
- * Maximum verified tokens in the cache, without which a create takes two to three times the CPU (measured). So many, with
- * few scopes, occupy about 5 MB. A full cache is cleared.
+ * Maximum verified tokens in the cache, without which a create takes two to three times the CPU (measured). So many,
+ * with few scopes, occupy about 5 MB. A full cache is cleared.
  */
 const MAX_VERIFIED = 10_000;
 

@@ -48,8 +48,9 @@ async function run(file = '-', { format = formatOf(file), json }: ExportOptions)
 /** @returns the number of plants */
 async function exportToStdout(configuration: Configuration, format: Format): Promise<number> {
   const { fd, isTTY } = process.stdout;
-  // Into a file, process.stdout loses the rest of a chunk of which a full disk takes only a part: Node's SyncWriteStream
-  // (lib/internal/fs/sync_write_stream.js) ignores how much was written. A stream of node:fs writes the rest, and fails.
+  // Into a file, process.stdout loses the rest of a chunk of which a full disk takes only a part: Node's
+  // SyncWriteStream (lib/internal/fs/sync_write_stream.js) ignores how much was written. A stream of node:fs writes the
+  // rest, and fails.
   const output = fstatSync(fd).isFile() ? createWriteStream('', { fd, autoClose: false }) : process.stdout;
   try {
     return await exportTo(output, configuration, format, !isTTY);

@@ -14,7 +14,9 @@ export interface DatabaseOptions {
 
 export const DATABASE_DEFAULTS: DatabaseOptions = { timeout: 5_000, startTimeout: 30_000 };
 
-/** The functions of an engine for one database. They throw an OperatorError, whose message is one line for the operator. */
+/**
+ * The functions of an engine for one database. They throw an OperatorError, whose message is one line for the operator.
+ */
 export interface Engine {
   /** Opens a store, creates what does not exist yet, and brings its schema up to date. */
   open(options: DatabaseOptions): Promise<PlantRepository>;
@@ -32,8 +34,8 @@ export type DatabaseState = 'present' | 'new';
 /**
  * Opens the store that a URL names: see `Engine.open`.
  *
- * @param url `sqlite:` and a path, relative to the working directory, or `sqlite::memory:`; or `postgres://…`, where the
- *   database must exist
+ * @param url `sqlite:` and a path, relative to the working directory, or `sqlite::memory:`; or `postgres://…`, where
+ *   the database must exist
  */
 export async function openRepository(
   url: DatabaseUrl | string,

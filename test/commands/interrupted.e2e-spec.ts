@@ -23,7 +23,9 @@ async function interruptExport(signal: NodeJS.Signals): Promise<number | null> {
   return running.stop(signal);
 }
 
-/** Starts an import of these lines, of which no end comes, and sends it a signal once it has read almost all of them. */
+/**
+ * Starts an import of these lines, of which no end comes, and sends it a signal once it has read almost all of them.
+ */
 async function interruptImport(lines: string, signal: NodeJS.Signals): Promise<number | null> {
   const running = directory.command('import', [], OTHER);
   const read = new Promise((resolve) => running.child.stdin.write(lines, resolve));

@@ -1,4 +1,6 @@
-/** Each setting takes effect in the program. src/config has the specs of what a value may be, and where it comes from. */
+/**
+ * Each setting takes effect in the program. src/config has the specs of what a value may be, and where it comes from.
+ */
 import { connect } from 'node:tls';
 import { once } from 'node:events';
 import { VARIABLES } from '../../src/config/load-configuration.js';

@@ -1,4 +1,6 @@
-/** What the service promises while PostgreSQL makes its statements wait: 503 in time, few connections, a stop in time. */
+/**
+ * What the service promises while PostgreSQL makes its statements wait: 503 in time, few connections, a stop in time.
+ */
 import pg from 'pg';
 import { create, refusal, TOKEN } from '../support/client.js';
 import { PostgresServer, type Sessions } from '../support/postgres.js';

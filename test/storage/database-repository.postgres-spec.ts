@@ -1,4 +1,7 @@
-/** What is particular to the repository and the schema on PostgreSQL; plant-repository.spec.ts has what both engines promise. */
+/**
+ * What is particular to the repository and the schema on PostgreSQL; plant-repository.spec.ts has what both engines
+ * promise.
+ */
 import pg from 'pg';
 import { OperatorError } from '../../src/operator-error.js';
 import { readDatabaseUrl, type PostgresUrl } from '../../src/storage/database-url.js';

@@ -1,4 +1,6 @@
-/** What the service promises while something is wrong with the SQLite file: 503, nothing lost, and one line in the log. */
+/**
+ * What the service promises while something is wrong with the SQLite file: 503, nothing lost, and one line in the log.
+ */
 import { renameSync, truncateSync } from 'node:fs';
 import { CREATED, create, created, MONSTERA, monstera, refusal } from '../support/client.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';

@@ -1,6 +1,6 @@
 /**
- * Looks at the order of system calls: what is not on disk yet must not have its name, and no client its answer. Run it with
- * npm run test:faults: it needs strace and the permission to trace.
+ * Looks at the order of system calls: what is not on disk yet must not have its name, and no client its answer. Run it
+ * with npm run test:faults: it needs strace and the permission to trace.
  */
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';

@@ -77,7 +77,9 @@ export class RawClient {
     return new RawClient(socket);
   }
 
-  /** Sends bytes, and waits until a service in this process has read them, so that later bytes are in another packet. */
+  /**
+   * Sends bytes, and waits until a service in this process has read them, so that later bytes are in another packet.
+   */
   async send(bytes: Bytes): Promise<void> {
     await this.hand(bytes);
     const isRead = (): boolean => (this.#served?.bytesRead ?? Infinity) >= this.#sent;
