@@ -32,7 +32,8 @@ function resultOrError(work: () => unknown): unknown {
   try {
     return work();
   } catch (error) {
-    return error;
+    if (error instanceof OperatorError) return error;
+    throw error;
   }
 }
 
