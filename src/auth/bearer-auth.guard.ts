@@ -1,9 +1,9 @@
-import { type ExecutionContext, ForbiddenException, Injectable, UnauthorizedException } from '@nestjs/common';
+import { type ExecutionContext, ForbiddenException, Injectable } from '@nestjs/common';
 import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { authenticationOf, nodeRequest, principalOf, setAuthentication } from './authenticated-request.js';
-import { BearerRequest, STRATEGY } from './bearer.strategy.js';
+import { BearerRequest, STRATEGY, unauthorized } from './bearer.strategy.js';
 import { BearerAuthOptions, isRefusal, type Principal, type Refusal, TokenVerifier } from './token-verifier.js';
 
 /**
@@ -15,15 +15,8 @@ export const RequiresScope = Reflector.createDecorator<string | undefined, strin
 });
 
 /**
- * Passes requests with a valid token in the Authorization header, and in no other place (RFC 6750 §2.1):
- *
- * 1. `getRequest` gives passport a BearerRequest for the request: the Authorization header and the verifier.
- * 2. passport finds the token in the header, and calls `BearerStrategy.validate`, which asks the verifier.
- * 3. passport takes what the verifier returns for its user, even a refusal: of a failure, it would lose the reason.
- * 4. `handleRequest` gets this user: it keeps a principal with the request, and throws at a refusal.
- *
- * The exceptions are Nest's own, because on a host's routes its own filter must answer with 401 and 403. Their cause is
- * the reason, for the log of the host.
+ * Passes requests with a valid token in the Authorization header, and in no other place (RFC 6750 §2.1): passport finds
+ * the token in the BearerRequest of `getRequest`, and lets BearerStrategy validate it. `handleRequest` gets the result.
  */
 @Injectable()
 export class BearerAuthGuard extends AuthGuard(STRATEGY) {
@@ -58,34 +51,37 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   }
 
   /**
-   * @param error what the verifier has thrown
-   * @param result the principal or the refusal, or false if passport finds no token in the header
-   * @throws {UnauthorizedException} if the request is refused
+   * Keeps the principal with the request, or the reason of its refusal.
+   *
+   * @param error what BearerStrategy has thrown
+   * @param principal what it has returned, or false if passport finds no token in the header
+   * @throws {UnauthorizedException} without a valid token
    */
   override handleRequest<User>(
     error: Error | null,
-    result: User | false,
+    principal: User | false,
     _info: unknown,
     context: ExecutionContext,
   ): User {
-    if (error) throw error;
     const request = requestOf(context);
-    if (result === false) return this.#refuse(context, headerWithoutToken(request));
-    if (isRefusal(result)) return this.#refuse(context, result);
-    setAuthentication(request, { principal: result as Principal });
+    if (error || principal === false) {
+      const failure = error ?? unauthorized(headerWithoutToken(request));
+      if (isRefusal(failure.cause)) this.#noteRefusal(context, failure.cause);
+      throw failure;
+    }
+    setAuthentication(request, { principal: principal as Principal });
     // Users of passport expect the principal there.
-    request.user = result;
-    return result;
+    request.user = principal;
+    return principal;
   }
 
-  /** @throws {UnauthorizedException} always */
-  #refuse(context: ExecutionContext, refusal: Refusal): never {
+  /** Keeps the reason for the log, and sets the challenge. */
+  #noteRefusal(context: ExecutionContext, refusal: Refusal): void {
     const request = requestOf(context);
     setAuthentication(request, { refusal });
     // Only a client that has sent a bearer token is told that it is invalid (RFC 6750 §3).
     const isInvalid = /^bearer /i.test(authorizationOf(request) ?? '');
     this.#setChallenge(context, isInvalid ? ', error="invalid_token"' : '');
-    throw new UnauthorizedException(ERROR_TABLE[401].message, { cause: refusal });
   }
 
   /** @throws {ForbiddenException} if the principal lacks the scope that the handler or its controller requires */
@@ -99,7 +95,7 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     const missingScope = `the scopes are "${scopes.join(' ')}", required: "${scope}"`;
     setAuthentication(requestOf(context), { principal, missingScope });
     this.#setChallenge(context, `, error="insufficient_scope", scope="${scope}"`);
-    throw new ForbiddenException(ERROR_TABLE[403].message, { cause: missingScope });
+    throw new ForbiddenException(ERROR_TABLE[403].message, { cause: missingScope, description: 'Forbidden' });
   }
 
   /** Sets the header here: a host's filter sets no headers. */

@@ -1,6 +1,7 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, UnauthorizedException } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
+import { ERROR_TABLE } from '../contract/error-table.js';
 import {
   isBearerToken,
   isPrincipal,
@@ -38,15 +39,22 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
   }
 
   /**
-   * Returns the principal, or why the token is refused. Returns false to another guard than BearerAuthGuard.
+   * Returns the principal, which passport takes for its user. Returns false to another guard than BearerAuthGuard.
    *
+   * @throws {UnauthorizedException} if the token is refused
    * @throws what the verifier throws, or a TypeError if it returns anything but a VerificationResult
    */
-  async validate(request: unknown, token: string): Promise<Principal | Refusal | false> {
+  async validate(request: unknown, token: string): Promise<Principal | false> {
     if (!(request instanceof BearerRequest)) return false;
-    if (!isBearerToken(token)) return { refused: 'malformed', detail: 'no token has such characters' };
+    if (!isBearerToken(token)) throw unauthorized({ refused: 'malformed', detail: 'no token has such characters' });
     const result: unknown = (await request.verifier.verify(token)) ?? { refused: 'unknown' };
-    if (isPrincipal(result) || isRefusal(result)) return result;
+    if (isRefusal(result)) throw unauthorized(result);
+    if (isPrincipal(result)) return result;
     throw new TypeError('TokenVerifier.verify must return a principal with name and scopes, a refusal, or undefined');
   }
+}
+
+/** Makes Nest's own exception, whose cause is the reason, because on its routes a host's filter must answer with 401. */
+export function unauthorized(refusal: Refusal): UnauthorizedException {
+  return new UnauthorizedException(ERROR_TABLE[401].message, { cause: refusal, description: 'Unauthorized' });
 }

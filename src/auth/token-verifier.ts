@@ -40,7 +40,7 @@ export function isPrincipal(result: unknown): result is Principal {
 }
 
 export function isRefusal(result: unknown): result is Refusal {
-  return REFUSAL_REASONS.some((reason) => reason === (result as Refusal).refused);
+  return REFUSAL_REASONS.some((reason) => reason === (result as Refusal | undefined)?.refused);
 }
 
 /** Returns whether the text is a token (RFC 6750 §2.1, b64token). */
