@@ -122,10 +122,10 @@ function assertNoFaults(faults: readonly string[]): void {
   if (faults.length > 0) throw badUsage(faults.join('\n'));
 }
 
-/** Finds settings that break their rules, and tells one rule of each. */
+/** Finds settings whose texts break their rules. */
 function findInvalid(configuration: Configuration): string[] {
-  return validateSync(configuration, { skipUndefinedProperties: true }).map(
-    ({ property, constraints = {} }) => `${variableOf(property)} ${Object.values(constraints)[0]}`,
+  return validateSync(configuration).map(
+    ({ property, constraints = {} }) => `${variableOf(property)} ${Object.values(constraints).join()}`,
   );
 }
 
