@@ -1,6 +1,6 @@
 import type { Server } from 'node:https';
 import { type INestApplication, Logger } from '@nestjs/common';
-import { createApplication } from '../app.module.js';
+import { closeApplication, createApplication } from '../app.module.js';
 import type { StaticTokens } from '../auth/static-tokens.js';
 import { TokenFileVerifier } from '../auth/token-file-verifier.js';
 import type { Configuration } from '../config/configuration.js';
@@ -31,6 +31,7 @@ export async function startService(configuration: Configuration): Promise<void> 
   // Read before the store is opened, and perhaps created: a faulty file must leave no new store.
   const tokens = openTokens(configuration);
   const certificate = openCertificate(configuration);
+  // Opened here and not by PlantsModule: Nest would log an error with its stack, beside our one line.
   const repository = await openRepository(configuration.databaseUrl, {
     ...configuration.store,
     onWait: (reason) => logger.warn(`The start waits for the database: ${reason}`),
@@ -56,7 +57,7 @@ export async function startService(configuration: Configuration): Promise<void> 
     },
   });
   const service = new Service(app, repository, tokens, certificate);
-  // Opened before the public port: a start that fails must not cut off clients.
+  // Opened before the public port: if it cannot be opened, the process ends, and must not cut off clients of that port.
   const managementUrl = await openManagement(service, configuration);
   if (managementUrl !== undefined) {
     for (const origin of originsOfDocs(managementUrl, configuration)) origins.add(origin);
@@ -185,7 +186,7 @@ class Service implements ManagedService {
     logger.log(`Stopping after ${signal}`);
     try {
       // Answers the requests in flight, and closes the store. The management listener tells of the stop until the end.
-      await this.app.close();
+      await closeApplication(this.app);
       logger.log('Stopped');
     } catch (error) {
       logger.error(`The service could not close in order: ${String(error)}`);

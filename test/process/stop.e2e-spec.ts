@@ -1,6 +1,8 @@
 import { closeSync, constants, openSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import { CREATED, create } from '../support/client.js';
+import { MAIN } from '../support/command.js';
 import { importing } from '../support/node-process.js';
 import { reservePort } from '../support/ports.js';
 import { ask, openRequest } from '../support/raw-client.js';
@@ -97,6 +99,19 @@ describe('A service that cannot close in order', () => {
 
     expect(await service.stop()).toBe(1);
     expect(service.lines.at(-1)).toMatch(/"level":"error".*"The service could not close in order: .*it is still open"/);
+  });
+
+  it('says so of the store, too', async () => {
+    const repository = pathToFileURL(MAIN.replace('main.js', 'storage/sqlite/repository.js')).href;
+    const broken = importing(`
+      const { SqliteRepository } = await import('${repository}');
+      SqliteRepository.prototype.close = async () => {
+        throw new Error('the disk is full');
+      };`);
+    const { service } = await directory.start({ ...WITH_TOKEN, ...broken });
+
+    expect(await service.stop()).toBe(1);
+    expect(service.lines.at(-1)).toMatch(/"level":"error".*"The service could not close in order: .*the disk is full"/);
   });
 });
 
