@@ -11,7 +11,7 @@ import { MAX_BODY_LIMIT } from '../plants/resolve-options.js';
  */
 type Reader<Value> = (text: string) => Value;
 
-/** Reads the text of the setting. */
+/** Reads the text of a setting by this function. */
 export function ReadBy(read: Reader<unknown>): PropertyDecorator {
   return applyDecorators(
     // An error takes the place of the value, because class-validator tells the faults of all settings.
@@ -35,7 +35,7 @@ function valueOrFault(read: Reader<unknown>, text: string): unknown {
   }
 }
 
-/** Makes a reader from a rule, and a function that returns undefined for a text that breaks it. */
+/** Makes a reader of a rule, and of a function that returns undefined for a text that breaks the rule. */
 export function mustBe<Value>(rule: string, parse: (text: string) => Value | undefined): Reader<Value> {
   return (text) => {
     const value = parse(text);
@@ -86,9 +86,11 @@ export const size = mustBe('a size from 1b to 255mb, for example 512kb', (text) 
 );
 
 /**
- * Returns the number of a text in whole base units, or undefined if the text does not match.
+ * Reads a number and its unit, such as 30s. Returns undefined for a text that does not match.
  *
  * @param pattern has a group for the number and, if there are units, one for the unit
+ * @param units the factor of each
+ * @returns a whole number of the smallest unit
  */
 function parseQuantity(
   text: string,

@@ -30,13 +30,13 @@ export class ServiceLogger extends ConsoleLogger {
    * @param minimum severity to log
    */
   constructor(minimum: (typeof LEVEL_NAMES)[LogLevel]) {
-    const levels = LEVELS.slice(LEVELS.findIndex((level) => LEVEL_NAMES[level] === minimum));
+    const first = LEVELS.findIndex((level) => LEVEL_NAMES[level] === minimum);
     super({
       json: !process.stdout.isTTY,
       prefix: 'Plant Store',
-      logLevels: levels.filter((level) => !['verbose', 'debug', 'log'].includes(level)),
+      logLevels: LEVELS.slice(Math.max(first, LEVELS.indexOf('warn'))),
     });
-    this.#levels = levels;
+    this.#levels = LEVELS.slice(first);
   }
 
   /** Logs everything of at least the minimum severity from now on, and the answers of the public port. */

@@ -185,7 +185,7 @@ class Service implements ManagedService {
     }, timeout);
     logger.log(`Stopping after ${signal}`);
     try {
-      // Answers the requests in flight, and closes the store. The management listener tells of the stop until the end.
+      // The management listener tells of the stop until the end.
       await closeApplication(this.app);
       logger.log('Stopped');
     } catch (error) {

@@ -66,7 +66,7 @@ function assertBackup(database: SqliteDatabase): void {
  * @throws {OperatorError} when the draft cannot be written
  */
 async function copy(source: string, draft: string, target: string): Promise<number> {
-  // SQLite would create a file that other users can read.
+  // If root makes the copy, a file that SQLite creates would belong to root, and not to the owner of the directory.
   createFile(draft);
   await withDatabase(source, (database) => {
     try {
