@@ -4,7 +4,7 @@ import { JWT_TYPES, type JwtType } from '../auth/access-token.js';
 import { DEFAULT_SCOPE, isBearerToken, isScope } from '../auth/token-verifier.js';
 import { DEFAULT_BODY_LIMIT } from '../plants/resolve-options.js';
 import { type DatabaseUrl, readDatabaseUrl, sqliteUrl } from '../storage/database-url.js';
-import { DATABASE_DEFAULTS, type DatabaseOptions } from '../storage/engines.js';
+import { DATABASE_DEFAULTS, type DatabaseOptions } from '../storage/engine.js';
 import {
   filePath,
   isHost,

@@ -37,7 +37,7 @@ export function refuse(reply: FastifyReply, refusal: ContractException): void {
   writeAnswer(reply, refusal.getStatus(), refusal.getResponse());
 }
 
-/** Returns whether a request has a body that was not read to its end. */
+/** Returns whether a request has a body that was not read to its end. No middleware of this adapter hides its headers. */
 function hasUnreadBody({ headers, readableEnded }: IncomingMessage): boolean {
   return hasBody(headers) && !readableEnded;
 }

@@ -1,6 +1,6 @@
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import { BearerAuthOptions, DEFAULT_SCOPE, isBearerToken, type TokenVerifier } from '../auth/token-verifier.js';
-import { DATABASE_DEFAULTS } from '../storage/engines.js';
+import { DATABASE_DEFAULTS } from '../storage/engine.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import type { PlantCreatedListener, PlantsModuleOptions } from './plants.module-definition.js';
 

@@ -1,6 +1,7 @@
 import { HOSTILE_PLANTS } from '../../test/support/hostile-plants.js';
 import { newStore, type Store } from '../../test/support/store.js';
-import { DATABASE_DEFAULTS, engineOf, openRepository } from './engines.js';
+import { DATABASE_DEFAULTS } from './engine.js';
+import { engineOf, openRepository } from './engines.js';
 import { GroupCommit } from './group-commit.js';
 import type { PlantRepository, StoredPlant } from './plant-repository.js';
 

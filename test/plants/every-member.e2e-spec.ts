@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { DATABASE_DEFAULTS, engineOf } from '../../src/storage/engines.js';
+import { DATABASE_DEFAULTS } from '../../src/storage/engine.js';
+import { engineOf } from '../../src/storage/engines.js';
 import type { StoredPlant } from '../../src/storage/plant-repository.js';
 import { create, refusal } from '../support/client.js';
 import { ROOT } from '../support/root.js';

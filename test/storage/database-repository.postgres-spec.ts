@@ -5,7 +5,8 @@
 import pg from 'pg';
 import { OperatorError } from '../../src/operator-error.js';
 import { readDatabaseUrl, type PostgresUrl } from '../../src/storage/database-url.js';
-import { DATABASE_DEFAULTS, engineOf, openRepository } from '../../src/storage/engines.js';
+import { DATABASE_DEFAULTS } from '../../src/storage/engine.js';
+import { engineOf, openRepository } from '../../src/storage/engines.js';
 import { type PlantRepository, RepositoryUnavailableError } from '../../src/storage/plant-repository.js';
 import { PostgresPool } from '../../src/storage/postgres/pool.js';
 import { PostgresRepository } from '../../src/storage/postgres/repository.js';

@@ -1,7 +1,8 @@
 /** What the store promises while the connection to PostgreSQL, or its server, fails: no plant lost, and 503 in time. */
 import { jest } from '@jest/globals';
 import pg from 'pg';
-import { type DatabaseOptions, openRepository } from '../../src/storage/engines.js';
+import { type DatabaseOptions } from '../../src/storage/engine.js';
+import { openRepository } from '../../src/storage/engines.js';
 import { type PlantRepository, RepositoryUnavailableError } from '../../src/storage/plant-repository.js';
 import { FaultProxy } from './fault-proxy.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';

@@ -1,5 +1,5 @@
 import type { PostgresUrl } from '../database-url.js';
-import type { DatabaseOptions, DatabaseState, Engine } from '../engines.js';
+import type { DatabaseOptions, DatabaseState, Engine } from '../engine.js';
 import { startError } from '../errors.js';
 import type { PlantRepository } from '../plant-repository.js';
 import { retry } from '../retry.js';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { createFile, makeDirectory } from '../../files/durable-files.js';
 import type { SqliteUrl } from '../database-url.js';
-import type { DatabaseOptions, DatabaseState, Engine } from '../engines.js';
+import type { DatabaseOptions, DatabaseState, Engine } from '../engine.js';
 import { startError } from '../errors.js';
 import type { PlantRepository } from '../plant-repository.js';
 import { exists, firstValue, IN_MEMORY, openDatabase, type SqliteDatabase, withDatabase } from './database.js';

@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, statSync, symlinkSync } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readPlants } from '../../../test/support/sqlite-file.js';
-import { DATABASE_DEFAULTS, engineOf, openRepository } from '../engines.js';
+import { DATABASE_DEFAULTS } from '../engine.js';
+import { engineOf, openRepository } from '../engines.js';
 import { type PlantRepository, RepositoryUnavailableError } from '../plant-repository.js';
 import { firstValue, openDatabase, type SqliteDatabase } from './database.js';
 
