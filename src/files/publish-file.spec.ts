@@ -63,6 +63,13 @@ describe.each([true, false])('publishFile where the file system has links: %s', 
     expect(read()).toBe('other');
   });
 
+  it('says that it cannot write below a file', async () => {
+    writeFileSync(target, 'other');
+    target = join(target, 'below');
+
+    await expect(publish('first')).rejects.toThrow(`${target} cannot be written: ENOTDIR`);
+  });
+
   it('leaves nothing when its work fails', async () => {
     const fail = (): never => {
       throw new Error('no more');

@@ -14,7 +14,10 @@ import { alreadyExists, explainWriteError } from './file-errors.js';
  */
 export async function publishFile<Result>(target: string, write: (draft: string) => Promise<Result>): Promise<Result> {
   const draft = `${target}.${randomUUID()}`;
-  const removeDraft = (): void => rmSync(draft, { force: true });
+  const removeDraft = (): void => {
+    // With `force`, rmSync still throws ENOTDIR for a target below a file.
+    if (existsSync(draft)) rmSync(draft);
+  };
   // If a signal ends the program, `finally` does not run.
   process.once('exit', removeDraft);
   try {
