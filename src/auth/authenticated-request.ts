@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Principal, Refusal } from './token-verifier.js';
 
-/** What the guard has found out about a request, for the handler and the log. */
+/** The findings of the guard about a request, for the handler and the log. */
 export interface Authentication {
   /** The holder of the token, if it is valid. */
   readonly principal?: Principal;

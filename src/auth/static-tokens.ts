@@ -37,7 +37,7 @@ export class StaticTokens extends TokenVerifier {
 }
 
 /** Returns whether a token has expired. */
-function isExpired({ expires }: Pick<StaticToken, 'expires'>): boolean {
+export function isExpired({ expires }: Pick<StaticToken, 'expires'>): boolean {
   return expires !== undefined && expires.getTime() <= Date.now();
 }
 

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { digestToken, generateToken } from '../auth/static-tokens.js';
+import { digestToken, generateToken, isExpired } from '../auth/static-tokens.js';
 import { addToken, parseInstant, parseTokens, readTokenFile, removeTokens } from '../auth/token-file.js';
 import { loadConfiguration } from '../config/load-configuration.js';
 import { badUsage } from '../operator-error.js';
@@ -55,9 +55,9 @@ function create(file: string, { name, expires: when, json }: CreateOptions): voi
 }
 
 function list(file: string, { json }: ReportOptions): void {
-  const tokens = parseTokens(readTokenFile(file), file).map(({ name, expires = null }) => {
-    const state = expires !== null && expires.getTime() <= Date.now() ? 'expired' : 'valid';
-    return { name, expires, state };
+  const tokens = parseTokens(readTokenFile(file), file).map((token) => {
+    const { name, expires = null } = token;
+    return { name, expires, state: isExpired(token) ? 'expired' : 'valid' };
   });
   const lines = tokens.map(({ name, expires, state }) => `${name}\t${expires?.toISOString() ?? 'never'}\t${state}\n`);
   process.stdout.write(json === true ? `${JSON.stringify(tokens)}\n` : lines.join(''));

@@ -9,7 +9,7 @@ const REPEAT_TIME = 250;
 /** True if the process started on a terminal. When the terminal closes, isatty returns false. */
 const hadTerminal = isatty(0);
 
-/** What the service does at a signal. */
+/** The reactions of the program to signals. */
 interface Reactions {
   /** Called for SIGINT and SIGTERM, and for SIGHUP if the terminal of the process was closed. */
   stop(signal: NodeJS.Signals): void;

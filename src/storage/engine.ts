@@ -26,5 +26,5 @@ export interface Engine {
   inspect(options: DatabaseOptions): Promise<DatabaseState>;
 }
 
-/** Whether the database has the table of plants; a start creates the table of a new one. */
+/** A database is `present` if it has the table of plants. A start creates the table of a `new` one. */
 export type DatabaseState = 'present' | 'new';

@@ -4,7 +4,7 @@ import { parseNewPlant } from '../../plants/parse-new-plant.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';
 
 interface PlantRow {
-  /** Where the row is: `line 17` of NDJSON, or `row 17` of CSV, as a spreadsheet numbers rows. */
+  /** The place of the row: `line 17` of NDJSON, or `row 17` of CSV, as a spreadsheet numbers rows. */
   readonly place: string;
   readonly plant: StoredPlant;
 }
